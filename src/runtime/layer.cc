@@ -101,7 +101,7 @@ void Load(const std::string& name) {
         name.c_str(), why.c_str());
     return;
   }
-  Observers::Add(*make(kCore));
+  if (Observer* observer = make(kCore); observer != nullptr) Observers::Add(*observer);
 }
 
 // Those that are opened from now on look for themselves.

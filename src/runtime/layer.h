@@ -33,6 +33,7 @@ struct CoreFacts {
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.
+// Null: the layer has failed, and has said so.
 using MakeLayer = Observer* (*)(const CoreFacts& core);
 
 // Loads what BELAY_LAYERS lists (names with commas between). One that cannot be loaded is told on the

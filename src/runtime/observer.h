@@ -2,9 +2,10 @@
 // no layer. They are told at calls and in the order of calls, so what they conclude does not depend on when
 // tasks run; but for those that ask to know that, too.
 //
-// Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw. It
-// costs nothing to have none: a stream that is watched takes the slow path of Submit. Observers are added
-// before the first stream is opened; one that comes later is followed by WatchOpenStreams.
+// Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw:
+// layers are told by way of a guard (src/layers/support/guard.h). It costs nothing to have none: a stream
+// that is watched takes the slow path of Submit. Observers are added before the first stream is opened; one
+// that comes later is followed by WatchOpenStreams.
 #pragma once
 
 #include <atomic>
@@ -64,49 +65,49 @@ class Observer {
   virtual ~Observer() = default;
   // The stream takes the task as its position-th. Told before the task may run, a stream's tasks in the order
   // of their positions.
-  virtual void Submitted(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) noexcept {}
+  virtual void Submitted(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) {}
   // The task becomes a node of a graph that is being captured.
   virtual void Captured(const Stream& /*stream*/, uint32_t /*model*/, uint32_t /*node*/,
-                        const Task& /*task*/) noexcept {}
+                        const Task& /*task*/) {}
   // A capture has ended and left this graph.
-  virtual void Finished(uint32_t /*model*/, const TaskGraph& /*graph*/) noexcept {}
+  virtual void Finished(uint32_t /*model*/, const TaskGraph& /*graph*/) {}
   // The host knows that the stream has got there: it waited, asked, or was called back.
-  virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) {}
   // Tasks ran because the program made no calls for long, so time decided what ran (explore_engine.h).
-  virtual void HostWasSilent() noexcept {}
+  virtual void HostWasSilent() {}
   // The calling thread does this itself, at once.
-  virtual void HostDoes(const Task& /*task*/) noexcept {}
+  virtual void HostDoes(const Task& /*task*/) {}
   // There is a block from now on. Told before the call returns.
-  virtual void Allocated(const Block& /*block*/) noexcept {}
+  virtual void Allocated(const Block& /*block*/) {}
   // There is no such block any more. Told before its addresses can be used again.
-  virtual void Freed(const Block& /*block*/, FreedBy /*why*/) noexcept {}
+  virtual void Freed(const Block& /*block*/, FreedBy /*why*/) {}
   // From now on the block that holds the address may be written without a word: by other processes, or by the
   // core, which has just done so.
-  virtual void WrittenUnseen(const void* /*p*/) noexcept {}
+  virtual void WrittenUnseen(const void* /*p*/) {}
   // All blocks of a device have been freed with it.
-  virtual void EndedDevice(int /*device*/) noexcept {}
+  virtual void EndedDevice(int /*device*/) {}
   // This handle of a stream, an event, a notify or a model leads nowhere from now on.
-  virtual void Destroyed(uint64_t /*handle*/) noexcept {}
-  virtual void Refused(const Refusal& /*refusal*/) noexcept {}
+  virtual void Destroyed(uint64_t /*handle*/) {}
+  virtual void Refused(const Refusal& /*refusal*/) {}
   // By the thread that marks.
-  virtual void Marked(const Mark& /*mark*/) noexcept {}
+  virtual void Marked(const Mark& /*mark*/) {}
 
   // Whether it wants to know when things happen, as below. Asked once.
   virtual bool watches_runs() const { return false; }
   // The stream has what was Submitted, and may have run it already. By the same thread.
-  virtual void Queued(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  virtual void Queued(const Stream& /*stream*/, uint64_t /*position*/) {}
   // A task begins, and is over (it may have waited in between, and another thread may have ended it): told
   // before anybody can know that its position is reached. What was dropped before it began has neither.
-  virtual void Started(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) noexcept {}
+  virtual void Started(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/) {}
   virtual void Ended(const Stream& /*stream*/, uint64_t /*position*/, const Task& /*task*/,
-                     const TaskFailure* /*failure*/) noexcept {}
+                     const TaskFailure* /*failure*/) {}
   // The same for a node of a model that the task at the head of `stream` launches. Nodes of one lane come one
   // after another, those of several at the same time. Host functions and waits for values are not told of.
   static constexpr uint32_t kNoLane = ~0u;  // the model has none: all nodes come one after another
   virtual void NodeStarted(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
-                           const Task& /*task*/) noexcept {}
+                           const Task& /*task*/) {}
   virtual void NodeEnded(const Stream& /*stream*/, uint32_t /*lane*/, uint32_t /*model*/, uint32_t /*node*/,
-                         const Task& /*task*/, const TaskFailure* /*failure*/) noexcept {}
+                         const Task& /*task*/, const TaskFailure* /*failure*/) {}
 
   // Whether it looks at the very bytes that tasks touch: what lies between the rows of a view is known then,
   // too. Asked once.
@@ -116,8 +117,8 @@ class Observer {
   virtual bool watches_waits() const { return watches_runs(); }
   // The calling thread begins to wait for the stream, until the deadline (NowNs; negative: none), and goes on
   // unless it is cancelled.
-  virtual void HostWaits(const Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {}
-  virtual void HostGoesOn(const Stream& /*stream*/, uint64_t /*position*/) noexcept {}
+  virtual void HostWaits(const Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) {}
+  virtual void HostGoesOn(const Stream& /*stream*/, uint64_t /*position*/) {}
 
  private:
   friend class Observers;

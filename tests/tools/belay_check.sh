@@ -232,6 +232,45 @@ if ! "$toolkit/bin/belay" check --host-accesses -- ./uploads 2>&1 | grep -q 'not
   check --error-exitcode 7 --no-host-accesses -- ./uploads early
   expect 7 'a store before aclrtSynchronizeStream, the host' ' decide$'
 fi
+# A layer that finds no memory is told, at whatever point, and the program goes on; what it would have found is not known,
+# which counts as found. One that crashes ends the program, and the last line says that it was there.
+cat >fail_in.cc <<'END'
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+void* operator new(std::size_t bytes) {
+  static const char *layer = std::getenv("FAIL_IN"), *how = std::getenv("FAIL_HOW");
+  static int left = layer ? std::atoi(std::getenv("FAIL_AFTER")) : 0;
+  Dl_info caller{};
+  if (layer && dladdr(__builtin_return_address(0), &caller) && std::strstr(caller.dli_fname, layer) && left-- <= 0) {
+    if (std::strcmp(how, "crash") == 0) *(volatile int*)nullptr = 1;
+    throw std::bad_alloc();
+  }
+  return std::malloc(bytes);
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+END
+"$CXX" -O1 -fPIC -shared fail_in.cc -o fail_in.so || exit 1
+export FAIL_IN FAIL_HOW=throw FAIL_AFTER
+for FAIL_IN in layer_race layer_memory layer_hang; do
+  for FAIL_AFTER in 0 1 3 10 30; do
+    check --error-exitcode 7 -- env LD_PRELOAD=./fail_in.so ./missing_wait mended
+    code=$?
+    [[ $(cat out.txt) == done ]] || { echo "the program's output changed"; failed=1; }
+    [[ $FAIL_AFTER -gt 1 && $code -eq 0 ]] && continue  # it asks for less
+    (exit $code)
+    expect 7 "belay: the layer '${FAIL_IN#layer_}' has failed (std::bad_alloc); the program goes on" \
+      'a part of this check has failed, and what came after that was not looked at$'
+  done
+  FAIL_HOW=crash FAIL_AFTER=0 check -- env LD_PRELOAD=./fail_in.so ./missing_wait
+  expect 139 "Segmentation fault) while a part of this check was at work (${FAIL_IN#layer_}): that may be"
+done
+check -- bash -c 'kill -SEGV $$'
+expect 139 'ended by signal 11 (Segmentation fault)$'
+unset FAIL_IN FAIL_HOW FAIL_AFTER
 # A layer that is not there is told, and the program goes on.
 BELAY_LAYERS=nonsense "$toolkit/bin/belay" run -- ./missing_wait >out.txt 2>err.txt
 expect 0 "the layer 'nonsense' of BELAY_LAYERS cannot be loaded"

@@ -14,6 +14,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -97,6 +98,8 @@ void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& repor
   if (const uint64_t copies = tally.host_not_watched; copies != 0)
     host += "; during " + std::to_string(copies) +
             " copies loads and stores of the host were not looked at, for want of time";
+  if (tally.failed != 0)
+    host += "; a part of this check has failed, and what came after that was not looked at";
   std::fprintf(
       stderr,
       "belay check: %s%s in %llu tasks on %u streams, %llu replays, %u captured graphs, %llu copies and "
@@ -134,6 +137,26 @@ int ExitCode(int status, bool found, int error_exitcode) {
   return code == 0 && found ? error_exitcode : code;
 }
 
+std::string LayersWithCommas() {
+  std::string text;
+  for (std::string_view layer : layers::Tally::kLayers)
+    text += (text.empty() ? "" : ",") + std::string(layer);
+  return text;
+}
+
+// How the program was killed, and whether that may be a mistake of Belay's.
+void TellSignal(int signal, const layers::Tally* tally, pid_t process) {
+  std::string inside;
+  const bool crash =
+      signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL || signal == SIGFPE;
+  if (crash && tally != nullptr) inside = layers::LayersInside(*tally, process);
+  if (!inside.empty())
+    inside = " while a part of this check was at work (" + inside +
+             "): that may be a mistake of Belay's; belay run tells whether the program ends so without it";
+  std::fprintf(stderr, "belay check: the program was ended by signal %d (%s)%s\n", signal, strsignal(signal),
+               inside.c_str());
+}
+
 }  // namespace
 
 int Check(const CheckOptions& options) {
@@ -150,7 +173,7 @@ int Check(const CheckOptions& options) {
                  "belay check: there is no memory to share for a timeline (%s): the page goes without\n",
                  std::strerror(errno));
   }
-  setenv("BELAY_LAYERS", "race,memory,hang", 1);
+  setenv("BELAY_LAYERS", LayersWithCommas().c_str(), 1);
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }
@@ -171,10 +194,12 @@ int Check(const CheckOptions& options) {
   }
   // torch_npu submits from a thread of its own, whose stack says nothing of the program.
   if (setenv("TASK_QUEUE_ENABLE", "0", 0) != 0) throw std::runtime_error("no memory for the environment");
-  const int status = AwaitProgram(StartChecked(options.run));
+  const pid_t program = StartChecked(options.run);
+  const int status = AwaitProgram(program);
   g_child = 0;
-  // Without a count nobody knows that nothing was found.
-  const int code = ExitCode(status, tally == nullptr || tally->reports != 0, options.error_exitcode);
+  // Without a count, and where a layer has failed, nobody knows that nothing was found.
+  const bool found = tally == nullptr || tally->reports != 0 || tally->failed != 0;
+  const int code = ExitCode(status, found, options.error_exitcode);
   if (tally != nullptr) {
     const std::vector<CheckReport> reports = ReadReports(layers::RecordsOf(*tally));
     Summarise(*tally, reports);
@@ -183,10 +208,7 @@ int Check(const CheckOptions& options) {
       WriteFile(options.html, ReportsAsPage(reports, options.run.command, code, layers::History()));
     if (!options.sarif.empty()) WriteFile(options.sarif, ReportsAsSarif(reports, Checkout()));
   }
-  if (WIFSIGNALED(status)) {
-    std::fprintf(stderr, "belay check: the program was ended by signal %d (%s)\n", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-  }
+  if (WIFSIGNALED(status)) TellSignal(WTERMSIG(status), tally, program);
   return code;
 }
 

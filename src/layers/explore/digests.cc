@@ -63,14 +63,14 @@ void Digests::Keep(uint64_t number, uint64_t digest) {
   if (number <= Log::kMost) log_.digests[number - 1] = digest;
 }
 
-void Digests::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+void Digests::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   ToHost copy = ToHostOf(core_, task);
   std::lock_guard guard(lock_);
   ++log_.tasks;
   if (copy.any()) pending_[&stream][position] = {NumberOf(task), std::move(copy.to)};
 }
 
-void Digests::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
+void Digests::HostLearned(const rt::Stream& stream, uint64_t position) {
   std::lock_guard guard(lock_);
   auto of = pending_.find(&stream);
   if (of == pending_.end()) return;
@@ -81,7 +81,7 @@ void Digests::HostLearned(const rt::Stream& stream, uint64_t position) noexcept 
   of->second.erase(of->second.begin(), end);
 }
 
-void Digests::HostDoes(const rt::Task& task) noexcept {
+void Digests::HostDoes(const rt::Task& task) {
   const ToHost copy = ToHostOf(core_, task);
   if (!copy.any()) return;
   std::lock_guard guard(lock_);
@@ -91,17 +91,16 @@ void Digests::HostDoes(const rt::Task& task) noexcept {
 // One task runs at a time.
 void Digests::Next(uint64_t what) { log_.order = (log_.order ^ what) * 0x9e3779b97f4a7c15u + 1; }
 
-void Digests::Started(const rt::Stream& stream, uint64_t position, const rt::Task&) noexcept {
+void Digests::Started(const rt::Stream& stream, uint64_t position, const rt::Task&) {
   Next(uint64_t{stream.id()} << 32 ^ position);
 }
 
-void Digests::NodeStarted(const rt::Stream&, uint32_t, uint32_t model, uint32_t node,
-                          const rt::Task&) noexcept {
+void Digests::NodeStarted(const rt::Stream&, uint32_t, uint32_t model, uint32_t node, const rt::Task&) {
   Next(~(uint64_t{model} << 32 ^ node));
 }
 
 // Not in the plain order. Nor what the core takes for itself: it may have been written.
-void Digests::Allocated(const rt::Block& block) noexcept {
+void Digests::Allocated(const rt::Block& block) {
   constexpr size_t kMostFilled = size_t{64} << 20;
   constexpr uint8_t kContents[] = {0x00, 0x55, 0x7f, 0xff};  // zero, a number, a large one, -1 or no number
   const bool fresh = block.kind == rt::BlockKind::kDevice || block.kind == rt::BlockKind::kPinned;

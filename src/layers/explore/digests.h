@@ -29,15 +29,15 @@ class Digests final : public rt::Observer {
   Digests(const rt::CoreFacts& core, Log& log, uint64_t seed, uint64_t tell)
       : core_(core), log_(log), seed_(seed), tell_(tell) {}
 
-  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
-  void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override;
-  void HostDoes(const rt::Task& task) noexcept override;
-  void Allocated(const rt::Block& block) noexcept override;
-  void HostWasSilent() noexcept override { ++log_.silences; }
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
+  void HostLearned(const rt::Stream& stream, uint64_t position) override;
+  void HostDoes(const rt::Task& task) override;
+  void Allocated(const rt::Block& block) override;
+  void HostWasSilent() override { ++log_.silences; }
   bool watches_runs() const override { return true; }
-  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
   void NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
-                   const rt::Task& task) noexcept override;
+                   const rt::Task& task) override;
 
  private:
   struct Copy {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "layers/explore/digests.h"
+#include "layers/support/guarded_observer.h"
 
 namespace belay::explore {
 namespace {
@@ -34,6 +35,8 @@ extern "C" [[gnu::visibility("default")]] belay::rt::Observer* belay_make_layer(
     const char* text = std::getenv(variable);
     return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
   };
-  return new belay::explore::Digests(core, belay::explore::TheLog(), number("BELAY_EXPLORE"),
-                                     number(Log::kTell));
+  return belay::layers::MakeGuarded("explore", [&] {
+    return new belay::explore::Digests(core, belay::explore::TheLog(), number("BELAY_EXPLORE"),
+                                       number(Log::kTell));
+  });
 }

@@ -17,6 +17,7 @@
 #include "base/futex.h"
 #include "base/quiet_write.h"
 #include "base/thread.h"
+#include "layers/support/guard.h"
 #include "layers/support/report_file.h"
 
 namespace belay::hang {
@@ -148,7 +149,7 @@ Options ReadOptions() {
 // --- what the program does
 
 // That the stream's tail moves is seen.
-void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   const Words words = WordsOfTask(task);
   const bool marked =
       task.type->run == nullptr || task.type->task_class == rt::TaskClass::kRecord || words.signalled != 0;
@@ -169,14 +170,14 @@ std::string Hang::WordsOf(const Mark& mark) const {
   return mark.name + (", stream " + std::to_string(mark.stream) + ", by ") + core_.call_name(mark.call);
 }
 
-void Hang::HostWaits(const rt::Stream& stream, uint64_t /*position*/, int64_t deadline_ns) noexcept {
+void Hang::HostWaits(const rt::Stream& stream, uint64_t /*position*/, int64_t deadline_ns) {
   Moved();
   const Host host{&stream, core_.current_call(), layers::ThisStack(), deadline_ns >= 0};
   std::lock_guard guard(lock_);
   hosts_[ThisThread()] = host;
 }
 
-void Hang::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
+void Hang::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) {
   Moved();
   std::lock_guard guard(lock_);
   hosts_.erase(ThisThread());
@@ -346,11 +347,14 @@ void* Hang::Main(void* raw) {
   const int64_t tick = after == 0 ? -1 : std::clamp(after / 4, kLeastTick, kSecond);
   for (uint32_t answered = g_asked.load();;) {
     FutexWait(g_asked, answered, tick);
-    if (const uint32_t asked = g_asked.load(); asked != answered) {
-      answered = asked;
-      self.TellAll();
-    }
-    self.LookAt(NowNs());
+    layers::Guarded([&] {
+      if (const uint32_t asked = g_asked.load(); asked != answered) {
+        answered = asked;
+        self.TellAll();
+      }
+      self.LookAt(NowNs());
+    });
+    if (layers::LayerFailed()) return nullptr;
   }
 }
 

@@ -37,15 +37,15 @@ class Hang final : public rt::Observer {
   void Start();
 
   bool watches_waits() const override { return true; }
-  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
-  void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
-  void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
-  void HostLearned(const rt::Stream&, uint64_t) noexcept override { Moved(); }
-  void HostDoes(const rt::Task&) noexcept override { Moved(); }
-  void Allocated(const rt::Block&) noexcept override { Moved(); }
-  void Freed(const rt::Block&, rt::FreedBy) noexcept override { Moved(); }
-  void Destroyed(uint64_t) noexcept override { Moved(); }
-  void Refused(const rt::Refusal&) noexcept override { Moved(); }
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
+  void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  void HostGoesOn(const rt::Stream& stream, uint64_t position) override;
+  void HostLearned(const rt::Stream&, uint64_t) override { Moved(); }
+  void HostDoes(const rt::Task&) override { Moved(); }
+  void Allocated(const rt::Block&) override { Moved(); }
+  void Freed(const rt::Block&, rt::FreedBy) override { Moved(); }
+  void Destroyed(uint64_t) override { Moved(); }
+  void Refused(const rt::Refusal&) override { Moved(); }
 
   // As of a point in time (NowNs).
   void LookAt(int64_t now_ns);

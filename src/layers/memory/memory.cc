@@ -67,14 +67,14 @@ uint64_t WithoutGeneration(uint64_t handle) { return handle & ~(uint64_t{0xfffff
 
 // --- what there is
 
-void Memory::Allocated(const rt::Block& block) noexcept {
+void Memory::Allocated(const rt::Block& block) {
   if (block.kind == rt::BlockKind::kRegistered) return;  // the program's own, before and after
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
   blocks_.Begin(block, stack);
 }
 
-void Memory::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
+void Memory::Freed(const rt::Block& block, rt::FreedBy why) {
   if (block.kind == rt::BlockKind::kRegistered) return;
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
@@ -83,7 +83,7 @@ void Memory::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
   blocks_.End(block, stack);
 }
 
-void Memory::Destroyed(uint64_t handle) noexcept {
+void Memory::Destroyed(uint64_t handle) {
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
   destroyed_[WithoutGeneration(handle)] = {handle, stack};
@@ -98,7 +98,7 @@ void Memory::Leave(const Life& life) {
 }
 
 // What is left is a mistake only of a program that ends the device itself: at exit everything goes.
-void Memory::EndedDevice(int device) noexcept {
+void Memory::EndedDevice(int device) {
   decltype(left_) left;
   {
     std::lock_guard guard(lock_);
@@ -156,7 +156,7 @@ void Memory::UsedAfterDestroy(const rt::Refusal& refusal) {
   layers::Tell(report);
 }
 
-void Memory::Refused(const rt::Refusal& refusal) noexcept {
+void Memory::Refused(const rt::Refusal& refusal) {
   if (refusal.id == std::string_view("handle") || refusal.id == std::string_view("stream-handle")) {
     return UsedAfterDestroy(refusal);
   }

@@ -19,11 +19,11 @@ class Memory final : public rt::Observer {
  public:
   explicit Memory(const rt::CoreFacts& core) : core_(core) {}
 
-  void Allocated(const rt::Block& block) noexcept override;
-  void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
-  void EndedDevice(int device) noexcept override;
-  void Destroyed(uint64_t handle) noexcept override;
-  void Refused(const rt::Refusal& refusal) noexcept override;
+  void Allocated(const rt::Block& block) override;
+  void Freed(const rt::Block& block, rt::FreedBy why) override;
+  void EndedDevice(int device) override;
+  void Destroyed(uint64_t handle) override;
+  void Refused(const rt::Refusal& refusal) override;
 
  private:
   void Leave(const Life& life);

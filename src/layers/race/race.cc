@@ -180,7 +180,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
   return known && (!touches.open || touches.collective);
 }
 
-void Race::HostLearned(const rt::Stream& stream, uint64_t position) noexcept {
+void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
   std::lock_guard guard(lock_);
   Line& line = LineOf(stream);
   if (host_.Knows({line.index, position})) return;
@@ -233,7 +233,7 @@ bool Race::JudgeAnew(const Mark& mark, const Spot& spot, const Shadow::Ordered& 
   return told;
 }
 
-void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   const Touches touches(*this, task);
   std::lock_guard guard(lock_);
   ++tally_.tasks;
@@ -263,7 +263,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (host_watch_ != HostWatch::kOff && !seen) CloseToHost(touches.accesses, mark);
 }
 
-void Race::HostDoes(const rt::Task& task) noexcept {
+void Race::HostDoes(const rt::Task& task) {
   const bool in_callback = core_.in_callback();
   if (in_callback && !follows_writes_ && !sources_.any()) return;
   const Touches touches(*this, task);
@@ -312,7 +312,7 @@ Race::Held Race::HolderOf(const void* p, Room* room) const {
   return known.held;
 }
 
-void Race::Allocated(const rt::Block& block) noexcept {
+void Race::Allocated(const rt::Block& block) {
   const bool followed = follows_writes_ && block.kind == rt::BlockKind::kDevice;
   if (const std::string call = followed ? core_.call_name(block.call) : ""; call.starts_with("aclrtMalloc")) {
     const layers::Stack stack = layers::ThisStack();
@@ -326,7 +326,7 @@ void Race::Allocated(const rt::Block& block) noexcept {
 }
 
 // A free waits for nothing, so that it comes before what the host does not know to be over.
-void Race::Freed(const rt::Block& block, rt::FreedBy why) noexcept {
+void Race::Freed(const rt::Block& block, rt::FreedBy why) {
   frees_.fetch_add(1, std::memory_order_acq_rel);
   const bool registered = block.kind == rt::BlockKind::kRegistered;
   const uint64_t serial = registered ? SerialOf(reinterpret_cast<const void*>(block.base)) : block.serial;
@@ -373,7 +373,7 @@ void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
 
 // --- undefined bytes
 
-void Race::WrittenUnseen(const void* p) noexcept {
+void Race::WrittenUnseen(const void* p) {
   if (!follows_writes_ && !sources_.any()) return;
   const uint64_t serial = SerialOf(p);
   std::lock_guard guard(lock_);
@@ -463,13 +463,13 @@ void Race::BeginSources(const std::vector<Access>& accesses, const Mark& mark) {
 
 // --- captured graphs
 
-void Race::Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) noexcept {
+void Race::Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) {
   std::lock_guard guard(lock_);
   captured_[{model, node}] = SiteOf(task, stream.id());
 }
 
 // Each node against those that come before it in the order of the capture and do not lead to it.
-void Race::Finished(uint32_t model, const rt::TaskGraph& graph) noexcept {
+void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
   constexpr size_t kMostNodes = 8192;  // a bit for each pair
   std::lock_guard guard(lock_);
   ++tally_.graphs;

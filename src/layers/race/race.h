@@ -44,15 +44,14 @@ class Race final : public rt::Observer {
   explicit Race(const rt::CoreFacts& core);
 
   bool watches_bytes() const override { return true; }
-  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
-  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
-                const rt::Task& task) noexcept override;
-  void Finished(uint32_t model, const rt::TaskGraph& graph) noexcept override;
-  void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override;
-  void HostDoes(const rt::Task& task) noexcept override;
-  void Allocated(const rt::Block& block) noexcept override;
-  void Freed(const rt::Block& block, rt::FreedBy why) noexcept override;
-  void WrittenUnseen(const void* p) noexcept override;
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
+  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) override;
+  void Finished(uint32_t model, const rt::TaskGraph& graph) override;
+  void HostLearned(const rt::Stream& stream, uint64_t position) override;
+  void HostDoes(const rt::Task& task) override;
+  void Allocated(const rt::Block& block) override;
+  void Freed(const rt::Block& block, rt::FreedBy why) override;
+  void WrittenUnseen(const void* p) override;
 
   // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
   // `all`: whatever that costs.

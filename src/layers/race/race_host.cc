@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "layers/race/host_watch.h"
 #include "layers/race/race.h"
+#include "layers/support/guard.h"
 #include "layers/support/tally.h"
 
 namespace belay::race {
@@ -80,7 +81,7 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
   telling.spot = SpotOfHost(telling.site);
   const auto tell = [](void* raw) -> void* {
     auto& telling = *static_cast<Telling*>(raw);
-    telling.race->Tell(telling.conflict, telling.site, telling.spot);
+    layers::Guarded([&] { telling.race->Tell(telling.conflict, telling.site, telling.spot); });
     return nullptr;
   };
   pthread_t thread;
@@ -95,9 +96,11 @@ bool Race::HostFaults(uintptr_t address, bool writes) noexcept {
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(address), 1);
   if (block.kind != rt::MemoryKind::kPinned || block.serial == 0) return false;
   std::lock_guard guard(lock_);
-  TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
-  constexpr uintptr_t kPage = 4096;  // what else is stored there is not seen, and need not be told twice
-  if (writes) sources_.Forget({block.serial, address / kPage * kPage, (address / kPage + 1) * kPage});
+  layers::Guarded([&] {
+    TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
+    constexpr uintptr_t kPage = 4096;  // what else is stored there is not seen, and need not be told twice
+    if (writes) sources_.Forget({block.serial, address / kPage * kPage, (address / kPage + 1) * kPage});
+  });
   // A copy that began before its pages were closed goes on over them.
   constexpr size_t kPagesOfCopy = 64;
   return host_pages_.Pass(address, IsJudgedThread() ? 1 : kPagesOfCopy);
@@ -109,8 +112,10 @@ void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noex
   if (block.kind != rt::MemoryKind::kPinned || !block.live || block.serial == 0) return;
   std::lock_guard guard(lock_);
   if (!host_pages_.Find(bytes.begin, bytes.end, writes)) return;
-  TellHost({block.serial, bytes.begin, bytes.end}, writes, call);
-  if (writes) sources_.Forget({block.serial, bytes.begin, bytes.end});
+  layers::Guarded([&] {
+    TellHost({block.serial, bytes.begin, bytes.end}, writes, call);
+    if (writes) sources_.Forget({block.serial, bytes.begin, bytes.end});
+  });
   host_pages_.Leave(bytes.begin, std::min(bytes.end, block.base + block.bytes));
 }
 

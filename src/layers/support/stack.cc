@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "base/thread.h"
+#include "layers/support/guard.h"
 #include "layers/support/python_frames.h"
 #include "layers/support/thread_cache.h"
 #include "layers/support/unwind.h"
@@ -184,7 +185,7 @@ std::vector<Frame> OnStackOfItsOwn(const Depot::Record& record) {
   } reading{record, {}};
   const auto read = [](void* raw) -> void* {
     auto& reading = *static_cast<Reading*>(raw);
-    reading.frames = MachineFramesOf(reading.record);
+    Guarded([&] { reading.frames = MachineFramesOf(reading.record); });
     return nullptr;
   };
   pthread_t thread;

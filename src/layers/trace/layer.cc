@@ -1,4 +1,5 @@
 // What the core finds by name.
+#include "layers/support/guarded_observer.h"
 #include "layers/trace/sessions.h"
 #include "layers/trace/timeline.h"
 #include "layers/trace/trace.h"
@@ -9,7 +10,7 @@ using belay::trace::Trace;
 
 extern "C" [[gnu::visibility("default")]] belay::rt::Observer* belay_make_layer(
     const belay::rt::CoreFacts& core) {
-  return Trace::OfProcess(core);
+  return belay::layers::MakeGuarded("trace", [&] { return Trace::OfProcess(core); });
 }
 
 // For aclprof*. Without the layer before it there is no timeline, only tables.
@@ -18,7 +19,7 @@ extern "C" [[gnu::visibility("default")]] belay::rt::MadeProfiler belay_make_pro
   belay::rt::MadeProfiler made;
   if (!Trace::exists()) {
     Timeline::WithoutFile();
-    made.observer = Trace::OfProcess(core);
+    made.observer = belay::layers::MakeGuarded("trace", [&] { return Trace::OfProcess(core); });
   }
   made.profiler = belay::trace::Sessions::OfProcess();
   return made;

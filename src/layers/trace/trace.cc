@@ -126,7 +126,7 @@ void Trace::NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t positio
 
 // --- the host
 
-void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   LineOf(writer, stream);  // before another thread may run the task
@@ -148,7 +148,7 @@ void Trace::Submitted(const rt::Stream& stream, uint64_t position, const rt::Tas
 }
 
 // The first task of a call that is told of hangs on the call itself.
-void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
+void Trace::Queued(const rt::Stream& stream, uint64_t position) {
   if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   const uint64_t flow = Mix(LineOf(writer, stream).submission, position);
@@ -159,7 +159,7 @@ void Trace::Queued(const rt::Stream& stream, uint64_t position) noexcept {
   writer.Event(EventType::kEnd, &writer.track, writer.Now(), 0);
 }
 
-void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) noexcept {
+void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64_t /*deadline_ns*/) {
   if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   writer.ShowCall();
@@ -168,14 +168,14 @@ void Trace::HostWaits(const rt::Stream& /*stream*/, uint64_t /*position*/, int64
   writer.Event(EventType::kBegin, &writer.track, writer.Now(), writer.NumberOf(name));
 }
 
-void Trace::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) noexcept {
+void Trace::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) {
   if (!timeline_.writes()) return;
   Writer& writer = timeline_.ThisWriter();
   writer.Event(EventType::kEnd, &writer.track, writer.Now(), 0);
 }
 
 // What other processes and the program itself allocated is theirs.
-void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
+void Trace::NoteMemory(const rt::Block& block, bool comes) {
   if (!timeline_.writes()) return;
   if (block.kind == rt::BlockKind::kImported || block.kind == rt::BlockKind::kRegistered) return;
   Writer& writer = timeline_.ThisWriter();
@@ -195,7 +195,7 @@ void Trace::NoteMemory(const rt::Block& block, bool comes) noexcept {
 
 // --- streams
 
-void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept {
+void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
@@ -219,7 +219,7 @@ void Trace::TellFailure(Writer& writer, Track* track, const rt::TaskFailure& fai
 }
 
 void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
-                  const rt::TaskFailure* failure) noexcept {
+                  const rt::TaskFailure* failure) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
@@ -255,7 +255,7 @@ void Trace::Ended(const rt::Stream& stream, uint64_t position, const rt::Task& t
 
 // --- the profile
 
-void Trace::Captured(const rt::Stream& /*stream*/, uint32_t model, uint32_t node, const rt::Task&) noexcept {
+void Trace::Captured(const rt::Stream& /*stream*/, uint32_t model, uint32_t node, const rt::Task&) {
   if (!Profiles::any()) return;
   Writer& writer = timeline_.ThisWriter();
   if (writer.operands == nullptr) return;
@@ -287,7 +287,7 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
   Profiles::Each([&](Profile& profile, bool) { profile.Add(row); });
 }
 
-void Trace::EndedDevice(int /*device*/) noexcept {
+void Trace::EndedDevice(int /*device*/) {
   Profiles::Each([](Profile& profile, bool) { profile.Finish(); });
 }
 
@@ -314,7 +314,7 @@ Track& Trace::RangeLane(Writer& writer, const rt::Mark& mark) {
   return ranges_[lane];
 }
 
-void Trace::Marked(const rt::Mark& mark) noexcept {
+void Trace::Marked(const rt::Mark& mark) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   const uint64_t now = writer.Now();
@@ -342,7 +342,7 @@ void Trace::Marked(const rt::Mark& mark) noexcept {
 // --- nodes of launches
 
 void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*model*/, uint32_t /*node*/,
-                        const rt::Task& task) noexcept {
+                        const rt::Task& task) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   SetName(writer, task);
@@ -352,7 +352,7 @@ void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*mode
 }
 
 void Trace::NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
-                      const rt::Task& task, const rt::TaskFailure* failure) noexcept {
+                      const rt::Task& task, const rt::TaskFailure* failure) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
   Track& track = LaneOf(writer, stream, lane);

@@ -28,23 +28,22 @@ class Trace final : public rt::Observer {
   explicit Trace(const rt::CoreFacts& core);
 
   bool watches_runs() const override { return true; }
-  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
-  void Queued(const rt::Stream& stream, uint64_t position) noexcept override;
-  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override;
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
+  void Queued(const rt::Stream& stream, uint64_t position) override;
+  void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
   void Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
-             const rt::TaskFailure* failure) noexcept override;
+             const rt::TaskFailure* failure) override;
   void NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
-                   const rt::Task& task) noexcept override;
+                   const rt::Task& task) override;
   void NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node, const rt::Task& task,
-                 const rt::TaskFailure* failure) noexcept override;
-  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
-                const rt::Task& task) noexcept override;
-  void EndedDevice(int device) noexcept override;
-  void Marked(const rt::Mark& mark) noexcept override;
-  void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override;
-  void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override;
-  void Allocated(const rt::Block& block) noexcept override { NoteMemory(block, true); }
-  void Freed(const rt::Block& block, rt::FreedBy) noexcept override { NoteMemory(block, false); }
+                 const rt::TaskFailure* failure) override;
+  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) override;
+  void EndedDevice(int device) override;
+  void Marked(const rt::Mark& mark) override;
+  void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) override;
+  void HostGoesOn(const rt::Stream& stream, uint64_t position) override;
+  void Allocated(const rt::Block& block) override { NoteMemory(block, true); }
+  void Freed(const rt::Block& block, rt::FreedBy) override { NoteMemory(block, false); }
 
  private:
   // What a call submitted at a position.
@@ -76,7 +75,7 @@ class Trace final : public rt::Observer {
   // Nobody reads what would be noted.
   bool idle() const { return !timeline_.writes() && !Profiles::any(); }
   uint64_t DeviceTrack(Writer& writer, int device);  // under lock_
-  void NoteMemory(const rt::Block& block, bool comes) noexcept;
+  void NoteMemory(const rt::Block& block, bool comes);
   Line& LineOf(Writer& writer, const rt::Stream& stream);
   Track& LaneOf(Writer& writer, const rt::Stream& stream, uint32_t lane);
   void NoteWaits(Writer& writer, const rt::Stream& stream, uint64_t position, const rt::Task& task);
