@@ -67,6 +67,17 @@ END
 explore --runs 40 -- ./fork
 expect 0 'no difference in 40 runs'
 
+# It needs no file: neither room on a disk nor a folder for temporary ones. What is printed is compared, however much it is,
+# and what was started and goes on keeps nobody waiting.
+(ulimit -f 0; TMPDIR=/nonexistent exec "$toolkit/bin/belay" explore -- ./missing_wait verify) 2>&1 >/dev/null | cat >err.txt
+(exit "${PIPESTATUS[0]}")
+expect 1 'seed [0-9]* differs: its exit code is 1' 'main.cc:[0-9]* Run'
+explore --runs 2 -- bash -c './missing_wait mended; sleep 60 & seq 100000; seq 100000 >&2'
+expect 0 'no difference in 2 runs' '^100000$' 'the exit code, the output$'
+[[ $(wc -l <out.txt) -eq 100001 && $SECONDS -lt 50 ]] || { wc -l out.txt; failed=1; }
+explore --runs 4 -- bash -c './missing_wait mended; echo $RANDOM'
+expect 0 'the output differs from run to run in the plain order already'
+
 # What the program does otherwise is its own.
 explore -- bash -c 'exit 5'
 expect 5 'fails in the plain order already (exit code 5)'

@@ -1,8 +1,8 @@
 #include "belay/explore.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,17 +13,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "base/quiet_write.h"
+#include "base/descriptor.h"
 #include "belay/exit_code.h"
+#include "belay/supervisor.h"
 #include "layers/explore/log.h"
+#include "layers/support/shared_block.h"
 
 namespace belay::tool {
 namespace {
@@ -31,66 +34,46 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using explore::Log;
 
-// A file that is gone with this object; another process finds it by its path meanwhile.
-class ScratchFile {
+// What the program writes to one of its streams. No file: those have disks and limits.
+class Captured {
  public:
-  ScratchFile() : path_(std::filesystem::temp_directory_path() / "belay-explore-XXXXXX") {
-    file_ = mkstemp(path_.data());
-    if (file_ < 0) throw std::system_error(errno, std::generic_category(), "cannot write " + path_);
+  // For the next run: what it writes to.
+  const Descriptor& Prepare() {
+    text_.clear();
+    std::tie(from_, to_) = NewPipe();
+    fcntl(from_.get(), F_SETFL, O_NONBLOCK);
+    return to_;
   }
-  ~ScratchFile() {
-    close(file_);
-    unlink(path_.c_str());
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-
-  const std::string& path() const { return path_; }
-  int file() const { return file_; }
-  std::string Text() const {
-    std::string text;
+  // The program has its own by now.
+  void Started() { to_.Close(); }
+  pollfd Asked() const { return {from_.get(), POLLIN, 0}; }
+  // Takes what is there.
+  void Read() {
     char part[4096];
-    off_t at = 0;
-    for (ssize_t n; (n = pread(file_, part, sizeof part, at)) > 0; at += n)
-      text.append(part, static_cast<size_t>(n));
-    return text;
+    ssize_t n = -1;
+    while (from_ && ((n = read(from_.get(), part, sizeof part)) > 0 || (n < 0 && errno == EINTR))) {
+      if (n > 0) text_.append(part, static_cast<size_t>(n));
+    }
+    if (n == 0) from_.Close();
   }
-  void Clear() {
-    if (ftruncate(file_, 0) != 0) throw std::system_error(errno, std::generic_category(), path_);
-    lseek(file_, 0, SEEK_SET);
+  // The run is over. Others may still have it open and write on.
+  std::string Rest() {
+    Read();
+    from_.Close();
+    return std::move(text_);
   }
 
  private:
-  std::string path_;
-  int file_;
+  Descriptor from_, to_;
+  std::string text_;
 };
 
-// The log of the run that is under way.
-class LogFile {
- public:
-  LogFile() {
-    Fresh();
-    void* mapped = mmap(nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, scratch_.file(), 0);
-    if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-    log_ = static_cast<Log*>(mapped);
-    setenv(Log::kVariable, scratch_.path().c_str(), 1);
-  }
-  ~LogFile() { munmap(log_, sizeof(Log)); }
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-
-  void Fresh() {
-    scratch_.Clear();
-    // All of it: where a disk has no room the first write to it would end the program.
-    if (!SizeToMap(scratch_.file(), sizeof(Log), true))
-      throw std::system_error(errno, std::generic_category(), "cannot write " + scratch_.path());
-  }
-  const Log& log() const { return *log_; }
-
- private:
-  ScratchFile scratch_;
-  Log* log_ = nullptr;
-};
+Log& SharedLog() {
+  void* log = layers::MakeSharedBlock(Log::kVariable, sizeof(Log));
+  if (log == nullptr)
+    throw std::system_error(errno, std::generic_category(), "no memory can be shared with the program");
+  return *static_cast<Log*>(log);
+}
 
 // What one run was.
 struct Outcome {
@@ -113,16 +96,14 @@ class Runner {
 
   // `shown`: its output goes where this command's does. `tell`: the copy that says where it was asked for.
   Outcome Run(uint64_t seed, double limit, bool shown = false, uint64_t tell = 0) {
-    file_.Fresh();
-    output_.Clear();
-    errors_.Clear();
+    log_.Clear();
     const auto begin = Clock::now();
     const pid_t child = Start(seed, shown, tell);
     Outcome outcome;
     outcome.ended = Await(child, limit, &outcome.code);
     outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    outcome.output = output_.Text();
-    outcome.errors = errors_.Text();
+    outcome.output = output_.Rest();
+    outcome.errors = errors_.Rest();
     ReadLog(&outcome);
     return outcome;
   }
@@ -130,10 +111,15 @@ class Runner {
  private:
   pid_t Start(uint64_t seed, bool shown, uint64_t tell) {
     std::fflush(nullptr);
+    const Descriptor &output = output_.Prepare(), &errors = errors_.Prepare();
     const pid_t self = getpid();
     const pid_t child = fork();
     if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (child != 0) return child;
+    if (child != 0) {
+      output_.Started();
+      errors_.Started();
+      return child;
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != self) _exit(127);
     setenv("BELAY_EXPLORE", std::to_string(seed).c_str(), 1);
@@ -142,18 +128,18 @@ class Runner {
     setenv("TASK_QUEUE_ENABLE", "0", 0);
     if (tell != 0) setenv(Log::kTell, std::to_string(tell).c_str(), 1);
     if (!shown) {
-      dup2(output_.file(), STDOUT_FILENO);
-      dup2(errors_.file(), STDERR_FILENO);
+      dup2(output.get(), STDOUT_FILENO);
+      dup2(errors.get(), STDERR_FILENO);
     }
     _exit(tool::Run(options_.run));
   }
 
   // False: it did not end within the limit (seconds; 0: none) and was killed.
-  static bool Await(pid_t child, double limit, int* code) {
+  bool Await(pid_t child, double limit, int* code) {
     const auto begin = Clock::now();
     int status = 0;
-    for (auto pause = std::chrono::microseconds(200);;) {
-      const pid_t ended = waitpid(child, &status, limit > 0 ? WNOHANG : 0);
+    for (int pause_ms = 1;; pause_ms = std::min(pause_ms * 2, 5)) {
+      const pid_t ended = waitpid(child, &status, WNOHANG);
       if (ended == child) break;
       if (ended < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "waitpid");
       if (limit > 0 && Clock::now() - begin > std::chrono::duration<double>(limit)) {
@@ -161,28 +147,28 @@ class Runner {
         waitpid(child, &status, 0);
         return false;
       }
-      std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, std::chrono::microseconds(5000));
+      pollfd asked[] = {output_.Asked(), errors_.Asked()};  // of those that are closed nothing is heard
+      if (poll(asked, std::size(asked), pause_ms) <= 0) continue;
+      output_.Read();
+      errors_.Read();
     }
     *code = ExitCodeOf(status);
     return true;
   }
 
   void ReadLog(Outcome* outcome) const {
-    const Log& log = file_.log();
-    outcome->processes = log.processes;
-    outcome->silences = log.silences;
-    outcome->tasks = log.tasks;
-    outcome->order = log.order;
-    outcome->copies = log.copies;
-    const size_t kept = std::min<uint64_t>(log.copies, Log::kMost);
-    for (size_t i = 0; i < kept; ++i) outcome->digests.push_back(log.digests[i]);
+    outcome->processes = log_.processes;
+    outcome->silences = log_.silences;
+    outcome->tasks = log_.tasks;
+    outcome->order = log_.order;
+    outcome->copies = log_.copies;
+    for (size_t i = 0; i < log_.kept(); ++i) outcome->digests.push_back(log_.digests[i]);
   }
 
   const ExploreOptions& options_;
-  LogFile file_;
-  ScratchFile output_;
-  ScratchFile errors_;
+  Log& log_ = SharedLog();
+  Captured output_;
+  Captured errors_;
 };
 
 // What two runs in the plain order have alike, and so every order must have.

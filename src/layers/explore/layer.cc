@@ -1,27 +1,18 @@
 // The library's only name.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <memory>
 
 #include "layers/explore/digests.h"
 #include "layers/support/guarded_observer.h"
+#include "layers/support/shared_block.h"
 
 namespace belay::explore {
 namespace {
 
-// The file's, for the first process; the others count for themselves.
+// That of the command, for the first process; the others count for themselves.
 Log& TheLog() {
-  const char* path = std::getenv(Log::kVariable);
-  const int file = path == nullptr ? -1 : open(path, O_RDWR | O_CLOEXEC);
-  if (file >= 0) {
-    void* mapped = mmap(nullptr, sizeof(Log), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    if (mapped != MAP_FAILED && static_cast<Log*>(mapped)->processes++ == 0)
-      return *static_cast<Log*>(mapped);
-  }
+  auto* shared = static_cast<Log*>(layers::FindSharedBlock(Log::kVariable, sizeof(Log)));
+  if (shared != nullptr && shared->processes++ == 0) return *shared;
   return *std::make_unique<Log>().release();
 }
 

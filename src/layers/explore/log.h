@@ -1,5 +1,5 @@
 // What `belay explore` compares between runs: what the program's copies brought to the host, in the order of
-// its calls. A file that both map.
+// its calls. Memory that both share (layers/support/shared_block.h).
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 namespace belay::explore {
 
 struct Log {
-  static constexpr const char* kVariable = "BELAY_EXPLORE_LOG";  // the path of the file
+  static constexpr const char* kVariable = "BELAY_EXPLORE_LOG";  // which memory
   // The number of a copy (the first is 1) of which the layer says on the standard error where it was asked
   // for.
   static constexpr const char* kTell = "BELAY_EXPLORE_TELL";
@@ -22,6 +22,17 @@ struct Log {
   std::atomic<uint64_t> copies{0};  // to the host
   // What the n-th copy brought, 0: nobody waited for it.
   std::atomic<uint64_t> digests[kMost];
+
+  size_t kept() const { return copies < kMost ? static_cast<size_t>(copies) : kMost; }
+  // For the next run.
+  void Clear() {
+    for (size_t i = 0; i < kept(); ++i) digests[i] = 0;
+    processes = 0;
+    silences = 0;
+    tasks = 0;
+    order = 0;
+    copies = 0;
+  }
 };
 
 }  // namespace belay::explore
