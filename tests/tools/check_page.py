@@ -57,7 +57,7 @@ page.close()
 assert not page.open, page.open
 places = {attributes.get("id") for _, attributes in page.tags}
 links = [attributes["href"] for _, attributes in page.tags if "href" in attributes]
-assert "http" not in text and not any("src" in attributes for _, attributes in page.tags), "not alone"
+assert "://" not in text and "default-src 'none'" in text and not any("src" in attributes for _, attributes in page.tags), "not alone"
 assert links == ["#kind-race"] and {link[1:] for link in links} <= places, links
 assert ("b", "Meaning.") in page.texts and ("b", "Mend.") in page.texts and "**" not in text.replace("** (", ""), "explained"
 tags = [tag for tag, _ in page.tags]

@@ -182,7 +182,7 @@ std::string ReportsAsPage(const std::vector<CheckReport>& reports, const std::ve
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
   const std::string count = std::to_string(reports.size());
   std::string page =
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>belay check</title>\n<style>\n" +
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>belay check</title>\n<style>\n" +
       std::string(kPageStyle) + "</style>\n</head>\n<body>\n";
   page += "<h1>belay check: " + count + (reports.size() == 1 ? " report" : " reports") + "</h1>\n";
   if (!reports.empty()) page += "<p>" + Escaped(CountByKind(reports)) + "</p>\n";

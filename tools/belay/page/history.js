@@ -23,6 +23,16 @@ function lastUpTo(events, place) {
   return events[low - 1] ?? null;
 }
 
+// The place of the first event whose column is at least this.
+function firstFrom(events, column) {
+  let low = 0, high = events.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (events[middle].column < column) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
 // One call of the host may hear of several streams: that is one event.
 function eventsOf(raw, sites) {
   const events = [];

@@ -11,12 +11,14 @@ class Timeline {
     svg.addEventListener('wheel', event => this.wheel(event), { passive: false });
     svg.addEventListener('keydown', event => this.key(event));
     svg.addEventListener('pointerdown', event => this.drag(event));
-    new ResizeObserver(() => this.group && this.draw()).observe(svg);
+    this.measure();
+    new ResizeObserver(() => { this.measure(); if (this.group) this.move(this.from, this.scale); }).observe(svg);
   }
 
   // --- where things are
 
-  get width() { return Math.max(this.svg.clientWidth - GUTTER, 50); }
+  // Once, since the browser would lay the page out anew for each question.
+  measure() { this.width = Math.max(this.svg.clientWidth - GUTTER, 50); }
   get least() { return Math.min(this.width / this.group.columns, WIDEST); }
   x(column) { return GUTTER + (column - this.from) * this.scale; }
   get height() { return TOP + this.group.rows.length * LANE; }
@@ -137,7 +139,8 @@ class Timeline {
     this.svg.replaceChildren();
     this.drawLanes();
     const near = this.scale >= BOXES_FROM;
-    const visible = this.group.events.filter(event => this.inView(event.column, event.column));
+    const { events } = this.group;
+    const visible = events.slice(firstFrom(events, this.from - 1), firstFrom(events, this.from + this.width / this.scale));
     if (near) visible.forEach(event => this.drawBox(event)); else this.drawBars(visible);
     this.drawTicks(visible);
     this.drawEdges(near);
