@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "layers/support/guard.h"
 #include "runtime/observer.h"
@@ -16,71 +17,73 @@ class GuardedObserver final : public rt::Observer {
   bool watches_runs() const override { return layer_.watches_runs(); }
   bool watches_waits() const override { return layer_.watches_waits(); }
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override {
-    Guarded([&] { layer_.Submitted(stream, position, task); });
+    Do(&rt::Observer::Submitted, &Layer::Submitted, stream, position, task);
   }
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node,
                 const rt::Task& task) noexcept override {
-    Guarded([&] { layer_.Captured(stream, model, node, task); });
+    Do(&rt::Observer::Captured, &Layer::Captured, stream, model, node, task);
   }
   void Finished(uint32_t model, const rt::TaskGraph& graph) noexcept override {
-    Guarded([&] { layer_.Finished(model, graph); });
+    Do(&rt::Observer::Finished, &Layer::Finished, model, graph);
   }
   void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override {
-    Guarded([&] { layer_.HostLearned(stream, position); });
+    Do(&rt::Observer::HostLearned, &Layer::HostLearned, stream, position);
   }
-  void HostWasSilent() noexcept override {
-    Guarded([&] { layer_.HostWasSilent(); });
-  }
+  void HostWasSilent() noexcept override { Do(&rt::Observer::HostWasSilent, &Layer::HostWasSilent); }
   void HostDoes(const rt::Task& task) noexcept override {
-    Guarded([&] { layer_.HostDoes(task); });
+    Do(&rt::Observer::HostDoes, &Layer::HostDoes, task);
   }
   void Allocated(const rt::Block& block) noexcept override {
-    Guarded([&] { layer_.Allocated(block); });
+    Do(&rt::Observer::Allocated, &Layer::Allocated, block);
   }
   void Freed(const rt::Block& block, rt::FreedBy why) noexcept override {
-    Guarded([&] { layer_.Freed(block, why); });
+    Do(&rt::Observer::Freed, &Layer::Freed, block, why);
   }
   void WrittenUnseen(const void* p) noexcept override {
-    Guarded([&] { layer_.WrittenUnseen(p); });
+    Do(&rt::Observer::WrittenUnseen, &Layer::WrittenUnseen, p);
   }
   void EndedDevice(int device) noexcept override {
-    Guarded([&] { layer_.EndedDevice(device); });
+    Do(&rt::Observer::EndedDevice, &Layer::EndedDevice, device);
   }
   void Destroyed(uint64_t handle) noexcept override {
-    Guarded([&] { layer_.Destroyed(handle); });
+    Do(&rt::Observer::Destroyed, &Layer::Destroyed, handle);
   }
   void Refused(const rt::Refusal& refusal) noexcept override {
-    Guarded([&] { layer_.Refused(refusal); });
+    Do(&rt::Observer::Refused, &Layer::Refused, refusal);
   }
-  void Marked(const rt::Mark& mark) noexcept override {
-    Guarded([&] { layer_.Marked(mark); });
-  }
+  void Marked(const rt::Mark& mark) noexcept override { Do(&rt::Observer::Marked, &Layer::Marked, mark); }
   void Queued(const rt::Stream& stream, uint64_t position) noexcept override {
-    Guarded([&] { layer_.Queued(stream, position); });
+    Do(&rt::Observer::Queued, &Layer::Queued, stream, position);
   }
   void Started(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override {
-    Guarded([&] { layer_.Started(stream, position, task); });
+    Do(&rt::Observer::Started, &Layer::Started, stream, position, task);
   }
   void Ended(const rt::Stream& stream, uint64_t position, const rt::Task& task,
              const rt::TaskFailure* failure) noexcept override {
-    Guarded([&] { layer_.Ended(stream, position, task, failure); });
+    Do(&rt::Observer::Ended, &Layer::Ended, stream, position, task, failure);
   }
   void NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node,
                    const rt::Task& task) noexcept override {
-    Guarded([&] { layer_.NodeStarted(stream, lane, model, node, task); });
+    Do(&rt::Observer::NodeStarted, &Layer::NodeStarted, stream, lane, model, node, task);
   }
   void NodeEnded(const rt::Stream& stream, uint32_t lane, uint32_t model, uint32_t node, const rt::Task& task,
                  const rt::TaskFailure* failure) noexcept override {
-    Guarded([&] { layer_.NodeEnded(stream, lane, model, node, task, failure); });
+    Do(&rt::Observer::NodeEnded, &Layer::NodeEnded, stream, lane, model, node, task, failure);
   }
   void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) noexcept override {
-    Guarded([&] { layer_.HostWaits(stream, position, deadline_ns); });
+    Do(&rt::Observer::HostWaits, &Layer::HostWaits, stream, position, deadline_ns);
   }
   void HostGoesOn(const rt::Stream& stream, uint64_t position) noexcept override {
-    Guarded([&] { layer_.HostGoesOn(stream, position); });
+    Do(&rt::Observer::HostGoesOn, &Layer::HostGoesOn, stream, position);
   }
 
  private:
+  // What the layer leaves to the base does nothing.
+  template <class OfBase, class OfLayer, class... Arguments>
+  [[gnu::always_inline]] void Do(OfBase, OfLayer told, const Arguments&... arguments) noexcept {
+    if constexpr (!std::is_same_v<OfBase, OfLayer>) Guarded([&] { (layer_.*told)(arguments...); });
+  }
+
   Layer& layer_;
 };
 
