@@ -15,6 +15,7 @@ class GuardedObserver final : public rt::Observer {
   explicit GuardedObserver(Layer& layer) : layer_(layer) {}
 
   bool watches_runs() const override { return layer_.watches_runs(); }
+  bool watches_bytes() const override { return layer_.watches_bytes(); }
   bool watches_waits() const override { return layer_.watches_waits(); }
   void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) noexcept override {
     Do(&rt::Observer::Submitted, &Layer::Submitted, stream, position, task);
