@@ -77,9 +77,9 @@ std::string ObjectWords(char letter, uint64_t handle) {
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 
-constexpr CoreFacts kCore{&Lookup,      &BlockSerial,   &CallName,        &InCallback,
-                          &DeviceOf,    &CurrentCall,   &ParkedAt,        &WaitWords,
-                          &ObjectWords, &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch};
+constexpr CoreFacts kCore{&Lookup,        &CallName,        &InCallback,   &DeviceOf,
+                          &CurrentCall,   &ParkedAt,        &WaitWords,    &ObjectWords,
+                          &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch};
 
 // What the layer exports by that name; null with the reason.
 void* FindInLayer(const std::string& layer, const char* name, std::string* why) {

@@ -15,7 +15,6 @@ namespace belay::rt {
 // What a layer may ask the core, which exports no names.
 struct CoreFacts {
   MemoryRange (*lookup)(const void* p, size_t bytes) noexcept;
-  uint64_t (*block_serial)(const void* p) noexcept;
   const char* (*call_name)(uint32_t call);
   bool (*in_callback)();
   int (*device_of)(const Stream& stream) noexcept;

@@ -2,10 +2,10 @@
 // no layer. They are told at calls and in the order of calls, so what they conclude does not depend on when
 // tasks run; but for those that ask to know that, too.
 //
-// Whoever is told may not call back into the runtime but for Lookup and BlockSerial, and may not throw:
-// layers are told by way of a guard (src/layers/support/guard.h). It costs nothing to have none: a stream
-// that is watched takes the slow path of Submit. Observers are added before the first stream is opened; one
-// that comes later is followed by WatchOpenStreams.
+// Whoever is told may not call back into the runtime but for Lookup, and may not throw: layers are told by
+// way of a guard (src/layers/support/guard.h). It costs nothing to have none: a stream that is watched takes
+// the slow path of Submit. Observers are added before the first stream is opened; one that comes later is
+// followed by WatchOpenStreams.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,7 @@ struct SiteKey {
   uint32_t stack, stream, call;
   bool operator==(const SiteKey&) const = default;
   struct Hash {
-    size_t operator()(const SiteKey& key) const noexcept {
+    size_t operator()(const SiteKey& key) const noexcept {  // 48 bits
       return (size_t{key.stack} << 32 ^ size_t{key.stream} << 16 ^ key.call) * 0x9e3779b97f4a7c15 >> 16;
     }
   };

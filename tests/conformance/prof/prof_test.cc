@@ -225,8 +225,9 @@ TEST_F(ProfTest, AChildOfForkWritesNothingAndMayProfileItself) {
     for (int i = 0; i < 1000; ++i) Work(nullptr);  // more than is kept in memory
     right = right && aclprofStart(config) != 0 && aclprofInit(own.c_str(), own.size()) == 0;
     aclprofConfig* fresh = Config(ACL_PROF_TASK_TIME);
-    right = right && aclprofStart(fresh) == 0;
-    Work(nullptr, 2);
+    aclrtStream stream = nullptr;  // the other one's runner may not have seen yet that it has no more work
+    right = right && aclprofStart(fresh) == 0 && aclrtCreateStream(&stream) == 0;
+    Work(stream, 2);
     right = right && aclprofStop(fresh) == 0;
     _exit(right && !HasFailure() ? 0 : 1);
   }
