@@ -16,6 +16,9 @@ struct ConvGeometry {
   int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
   bool transposed;  // the gradient of a convolution: kernel taps scatter
 
+  // It goes on in two dimensions: the first one is there once, and nothing but the input's is seen of it.
+  bool is_image() const { return in[0] == 1 && out[0] == 1 && kernel[0] == 1 && before[0] == 0; }
+
   bool operator==(const ConvGeometry&) const = default;
 };
 

@@ -1,10 +1,13 @@
 #include "ops/conv/conv.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "base/error.h"
@@ -17,6 +20,7 @@
 #include "ops/conv/winograd.h"
 #include "ops/kernels.h"
 #include "ops/layout/float_transpose.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -202,6 +206,54 @@ const std::vector<Case> kShapes = {
 
 TEST(Conv, ShapesOfEveryKind) {
   for (size_t i = 0; i < kShapes.size(); ++i) EXPECT_LE(Error(kShapes[i]), 1e-5) << "case " << i;
+}
+
+// Of all sorts, also with more padding than a kernel reaches over.
+Case RandomConv(std::mt19937& rng) {
+  using enum ActivationKind;
+  const auto pick = [&rng](auto... of) {
+    const int64_t all[] = {of...};
+    return all[rng() % sizeof...(of)];
+  };
+  const int64_t spatial = pick(1, 2, 2, 3), groups = pick(1, 1, 1, 2, 4, 8),
+                in = groups * pick(1, 1, 2, 3, 8, 16, 20), out = groups * pick(1, 1, 2, 4, 5, 16, 24, 48);
+  Case c{};
+  c.in = {pick(1, 1, 2), in}, c.weight = {out, in / groups};
+  c.groups = groups;
+  for (int64_t d = 0; d < spatial; ++d) {
+    const int64_t kernel = pick(1, 1, 2, 3, 3, 5), dilation = pick(1, 1, 2, 3),
+                  reach = (kernel - 1) * dilation + 1;
+    c.weight.push_back(kernel);
+    c.strides.push_back(pick(1, 1, 2, 3));
+    c.dilations.push_back(dilation);
+    c.before.push_back(pick(0, 0, kernel / 2, reach - 1, reach, reach + 2));
+    c.after.push_back(pick(0, 0, kernel / 2, reach - 1, reach, reach + 2));
+    const int64_t least = std::max<int64_t>(1, reach - c.before.back() - c.after.back());
+    c.in.push_back(least + pick(0, 1, 2, 3, 7, 12));
+  }
+  c.activation = std::array<Activation, 4>{{{}, {kRelu, 0.1f}, {kClip, -1, 2}, {kSwish, 1}}}[rng() % 4];
+  c.channels_last = pick(0, 1) != 0, c.residual = pick(0, 1) != 0;
+  c.constant = pick(0, 1) != 0, c.packed_ahead = c.constant && pick(0, 1) != 0;
+  return c;
+}
+
+std::string WordsOf(const Case& c) {
+  return fmt::format(
+      "{} by {}, strides {}, dilations {}, padding {} and {}, groups {}{}{}{}{}, activation {}",
+      c.in.ToString(), c.weight.ToString(), fmt::join(c.strides, ","), fmt::join(c.dilations, ","),
+      fmt::join(c.before, ","), fmt::join(c.after, ","), c.groups, c.channels_last ? ", channels last" : "",
+      c.residual ? ", residual" : "", c.constant ? ", constant" : "", c.packed_ahead ? ", packed" : "",
+      static_cast<int>(c.activation.kind));
+}
+
+TEST(Conv, RandomShapes) {
+  std::mt19937 rng(1);
+  for (int i = 0; i < 400; ++i) {
+    std::optional<testing::InPieces> pieces;
+    if (i % 3 == 0) pieces.emplace();
+    const Case c = RandomConv(rng);
+    ASSERT_LE(Error(c), 1e-4) << "case " << i << ": " << WordsOf(c);
+  }
 }
 
 TEST(Conv, LayoutsTypesAndConstants) {

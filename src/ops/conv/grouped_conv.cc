@@ -194,7 +194,7 @@ bool ReachesFar(const ConvGeometry& g) {
 
 bool GroupedFits(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
-  return spec.type == ConvType::kF32 && !g.transposed && g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 &&
+  return spec.type == ConvType::kF32 && !g.transposed && g.is_image() &&
          HasActivationLoop(spec.activation.kind);
 }
 

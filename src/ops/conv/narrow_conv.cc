@@ -199,9 +199,9 @@ constexpr ConvBackend kNarrow = OwnBackend<Narrow, NarrowRun, &NarrowLayout>::Wi
 
 bool NarrowFits(const ConvSpec& spec) {
   const ConvGeometry& g = spec.geometry;
-  return spec.type == ConvType::kF32 && !g.transposed && g.groups == 1 && g.in[0] == 1 && g.out[0] == 1 &&
-         g.kernel[0] == 1 && g.out_channels <= kMostOutputs && g.stride[2] == 1 &&
-         g.in[2] >= Narrow::kFewestTogether && Lanes() >= 4 && HasActivationLoop(spec.activation.kind);
+  return spec.type == ConvType::kF32 && !g.transposed && g.groups == 1 && g.is_image() &&
+         g.out_channels <= kMostOutputs && g.stride[2] == 1 && g.in[2] >= Narrow::kFewestTogether &&
+         Lanes() >= 4 && HasActivationLoop(spec.activation.kind);
 }
 
 bool NarrowPays(const ConvSpec& spec) {

@@ -289,7 +289,7 @@ bool Fits(const ConvGeometry& g, int d) {
 bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
   float low, high;
   const Tensor& x = *args.input.tensor;
-  return g.groups > 1 && g.groups == g.in_channels && g.in[0] * g.out[0] * g.kernel[0] == 1 && !IsDeep(g) &&
+  return g.groups > 1 && g.groups == g.in_channels && g.is_image() && !IsDeep(g) &&
          g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && !args.residual.present() &&
          args.packed_weight == nullptr && FindClip(args.activation, &low, &high) &&
          ComputeType(x.dtype) == DType::kF32 && SameLayout(x.shape, x.strides, PackedStrides(x.shape));

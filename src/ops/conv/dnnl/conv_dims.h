@@ -9,8 +9,7 @@ namespace belay::ops {
 
 // A geometry with the two or three spatial dimensions that it needs.
 struct ConvDims {
-  explicit ConvDims(const ConvGeometry& geometry)
-      : g(geometry), first(g.in[0] == 1 && g.out[0] == 1 && g.kernel[0] == 1 ? 1 : 0) {}
+  explicit ConvDims(const ConvGeometry& geometry) : g(geometry), first(g.is_image() ? 1 : 0) {}
 
   dnnl::memory::desc Activations(int64_t channels, const int64_t* sizes, dnnl::memory::data_type of) const {
     dnnl::memory::dims dims{g.batch, channels};
