@@ -6,7 +6,7 @@
 #include <regex>
 #include <utility>
 
-#include "belay/check_html.h"
+#include "base/markup.h"
 #include "check_page_files.h"
 #include "layers/support/kinds.h"
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/markup.h"
 #include "belay/check_explain.h"
 #include "belay/check_history.h"
-#include "belay/check_html.h"
 #include "belay/check_reports.h"
 #include "check_page_files.h"
 #include "layers/support/kinds.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "layers/support/kinds.h"
 #include "layers/support/report_file.h"
 
 namespace belay::tool {
@@ -73,7 +74,7 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
       places.emplace_back(Members{{"role", place.role}, {"frames", std::move(frames)}});
     }
     list.emplace_back(Members{{"kind", report.kind},
-                              {"page", "docs/check.md#" + report.kind},
+                              {"page", layers::PageOf(report.kind)},
                               {"message", report.message},
                               {"mend", report.mend},
                               {"process", report.process},

@@ -105,7 +105,7 @@ Json Rules() {
   for (const layers::Kind& kind : layers::kKinds) {
     const std::string meaning(kind.meaning), id(kind.id);
     const std::string more =
-        meaning + " More: `belay explain " + id + "`, or docs/check.md#" + id + " of Belay.";
+        meaning + " More: `belay explain " + id + "`, or " + layers::PageOf(id) + " of Belay.";
     rules.emplace_back(
         Object{{"id", id},
                {"shortDescription", Text(std::string(kind.title))},

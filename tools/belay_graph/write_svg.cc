@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/markup.h"
 #include "belay_graph/layout.h"
 #include "belay_graph/picture.h"
 
@@ -15,29 +16,6 @@ constexpr double kLine = 15;
 constexpr double kPadding = 8;
 constexpr double kMargin = 20;
 constexpr double kHeading = 60;
-
-std::string Escaped(const std::string& text) {
-  std::string escaped;
-  for (char c : text) {
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 std::vector<std::string> Lines(const Shown& shown) {
   constexpr size_t kWidest = 34;

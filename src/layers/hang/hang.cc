@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +18,7 @@
 #include "base/thread.h"
 #include "layers/support/guard.h"
 #include "layers/support/report_file.h"
+#include "layers/support/this_thread.h"
 
 namespace belay::hang {
 namespace {
@@ -55,14 +55,6 @@ void AnswerQuit() {
   now.sa_handler = &OnQuit;
   now.sa_flags = SA_RESTART;
   sigaction(SIGQUIT, &now, nullptr);
-}
-
-// Asked of the system once: every wait of the host wants to know.
-thread_local int t_thread = 0;
-int ThisThread() {
-  static const int kept = pthread_atfork(nullptr, nullptr, [] { t_thread = 0; });
-  if (t_thread == 0 || kept != 0) t_thread = static_cast<int>(syscall(SYS_gettid));
-  return t_thread;
 }
 
 // The words that a task waits for, or writes for those who wait.
@@ -174,13 +166,13 @@ void Hang::HostWaits(const rt::Stream& stream, uint64_t /*position*/, int64_t de
   Moved();
   const Host host{&stream, core_.current_call(), layers::ThisStack(), deadline_ns >= 0};
   std::lock_guard guard(lock_);
-  hosts_[ThisThread()] = host;
+  hosts_[layers::ThisThread()] = host;
 }
 
 void Hang::HostGoesOn(const rt::Stream& /*stream*/, uint64_t /*position*/) {
   Moved();
   std::lock_guard guard(lock_);
-  hosts_.erase(ThisThread());
+  hosts_.erase(layers::ThisThread());
 }
 
 // --- a look at it

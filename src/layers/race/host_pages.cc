@@ -36,22 +36,18 @@ class HostPages::Spending {
   const int64_t began_;
 };
 
-// Where what is closed to loads lies in these bytes.
-void HostPages::CloseWriters(uintptr_t begin, uintptr_t end) const {
+// As what is closed in these bytes wants it, by tasks that write or by those that read.
+void HostPages::CloseFor(bool writes, uintptr_t begin, uintptr_t end) const {
   for (const Closed& closed : closed_) {
     const uintptr_t from = std::max(begin, closed.begin), to = std::min(end, closed.end);
-    if (closed.writes && from < to) Set(from, to, PROT_NONE);
+    if (closed.writes == writes && from < to) Set(from, to, writes ? PROT_NONE : PROT_READ);
   }
 }
 
 // As what is closed wants it.
 void HostPages::Protect(uintptr_t begin, uintptr_t end) const {
   Set(begin, end, PROT_READ | PROT_WRITE);
-  for (const Closed& closed : closed_) {
-    const uintptr_t from = std::max(begin, closed.begin), to = std::min(end, closed.end);
-    if (!closed.writes && from < to) Set(from, to, PROT_READ);
-  }
-  CloseWriters(begin, end);
+  for (bool writes : {false, true}) CloseFor(writes, begin, end);
 }
 
 void HostPages::Count() {
@@ -83,7 +79,7 @@ void HostPages::Close(uintptr_t begin, uintptr_t end, bool writes, const Mark& b
   if (writes) {
     Spend(static_cast<int64_t>((end - begin) / page) * kPageByDoorNs);
   } else {
-    CloseWriters(begin, end);
+    CloseFor(true, begin, end);
   }
 }
 

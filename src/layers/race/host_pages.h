@@ -56,7 +56,7 @@ class HostPages {
  private:
   class Spending;
   void Spend(int64_t ns) { spent_ns_.store(spent_ns() + ns, std::memory_order_relaxed); }
-  void CloseWriters(uintptr_t begin, uintptr_t end) const;
+  void CloseFor(bool writes, uintptr_t begin, uintptr_t end) const;
   void Protect(uintptr_t begin, uintptr_t end) const;
   uintptr_t EndOfClosed(uintptr_t page) const;
   void Count();

@@ -8,6 +8,7 @@
 
 #include "layers/support/history.h"
 #include "layers/support/report_file.h"
+#include "layers/support/this_thread.h"
 
 namespace belay::race {
 namespace {
@@ -17,10 +18,7 @@ std::string_view NameOf(Event::Kind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-uint32_t ThisThread() {
-  static thread_local const auto thread = static_cast<uint32_t>(gettid());
-  return thread;
-}
+uint32_t ThisThread() { return static_cast<uint32_t>(layers::ThisThread()); }
 
 }  // namespace
 

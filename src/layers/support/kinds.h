@@ -56,6 +56,9 @@ inline std::string HeadingOf(std::string_view kind) {
   return text;
 }
 
+// Where that section is.
+inline std::string PageOf(std::string_view kind) { return "docs/check.md#" + std::string(kind); }
+
 // The id of a kind that there is: another one does not compile.
 struct KindId {
   std::string_view id;

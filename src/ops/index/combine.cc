@@ -6,26 +6,6 @@
 #include "ops/layout/moves.h"
 
 namespace belay::ops {
-namespace {
-
-template <class T>
-T Combined(Combination how, T a, T b, T factor) {
-  switch (how) {
-    case Combination::kReplace:
-      return b;
-    case Combination::kAdd:
-      return static_cast<T>(a + b * factor);
-    case Combination::kMultiply:
-      return static_cast<T>(a * b);
-    case Combination::kMax:
-      return a < b || b != b ? b : a;
-    case Combination::kMin:
-      return b < a || b != b ? b : a;
-  }
-  return b;
-}
-
-}  // namespace
 
 Combiner::Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor)
     : to_(type, type, to_step),

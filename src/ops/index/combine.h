@@ -12,6 +12,24 @@ namespace belay::ops {
 // Complex numbers are replaced, added and multiplied.
 enum class Combination : uint8_t { kReplace, kAdd, kMultiply, kMax, kMin };
 
+// Of one element; `factor` is that of what is added. NaN is the largest and the least.
+template <class T>
+T Combined(Combination how, T a, T b, T factor) {
+  switch (how) {
+    case Combination::kReplace:
+      return b;
+    case Combination::kAdd:
+      return static_cast<T>(a + b * factor);
+    case Combination::kMultiply:
+      return static_cast<T>(a * b);
+    case Combination::kMax:
+      return a < b || b != b ? b : a;
+    case Combination::kMin:
+      return b < a || b != b ? b : a;
+  }
+  return b;
+}
+
 // Rows of one type.
 class Combiner {
  public:

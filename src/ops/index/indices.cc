@@ -45,7 +45,7 @@ NamedBlocks::NamedBlocks(Plan& plan, const Operand& index, const Tensor& named, 
     : copy_(PackedPlaces(index.shape()), *index.tensor),
       in_place_(copy_.packed_bytes() > 0),
       binding_(index.binding),
-      offset_(index.tensor->offset * static_cast<int64_t>(sizeof(int64_t))) {
+      offset_(OffsetOf(*index.tensor)) {
   const auto depth = static_cast<int>(index.shape().back(0));
   for (int d = first; d < first + depth; ++d) {
     sizes_.push_back(named.shape[d]);

@@ -1,4 +1,4 @@
-// Places that indices name.
+// Places that indices name, and what is added there.
 #pragma once
 
 #include <cstdint>

@@ -63,11 +63,11 @@ struct ScatterElementsBody {
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
     if (type == DType::kF32 && how == Combination::kAdd)
-      return ScatterFloats(base, [](float a, float b) { return a + b; });
+      return ScatterFloats<Combination::kAdd>(base);
     if (type == DType::kF32 && how == Combination::kMax)
-      return ScatterFloats(base, [](float a, float b) { return a < b || b != b ? b : a; });
+      return ScatterFloats<Combination::kMax>(base);
     if (type == DType::kF32 && how == Combination::kMin)
-      return ScatterFloats(base, [](float a, float b) { return b < a || b != b ? b : a; });
+      return ScatterFloats<Combination::kMin>(base);
     if (how == Combination::kReplace && BytesOf(type) == 4)
       return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 4); });
     if (how == Combination::kReplace && BytesOf(type) == 8)
@@ -75,12 +75,12 @@ struct ScatterElementsBody {
     Scatter(base, [this](char* to, const char* from) { combine(to, from, 1); });
   }
 
-  template <class Combined>
-  void ScatterFloats(char* const* base, const Combined& combined) const {
-    Scatter(base, [&combined](char* to, const char* from) {
+  template <Combination kHow>
+  void ScatterFloats(char* const* base) const {
+    Scatter(base, [](char* to, const char* from) {
       float a, b;
       std::memcpy(&a, to, sizeof(a)), std::memcpy(&b, from, sizeof(b));
-      a = combined(a, b);
+      a = Combined(kHow, a, b, 1.0f);
       std::memcpy(to, &a, sizeof(a));
     });
   }

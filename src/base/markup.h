@@ -1,10 +1,10 @@
-// Text in HTML.
+// Text in HTML and SVG.
 #pragma once
 
 #include <string>
 #include <string_view>
 
-namespace belay::tool {
+namespace belay {
 
 inline std::string Escaped(std::string_view text) {
   std::string out;
@@ -29,4 +29,4 @@ inline std::string Escaped(std::string_view text) {
   return out;
 }
 
-}  // namespace belay::tool
+}  // namespace belay
