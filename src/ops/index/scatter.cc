@@ -62,12 +62,9 @@ struct ScatterElementsBody {
     start.Run(frame);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
-    if (type == DType::kF32 && how == Combination::kAdd)
-      return ScatterFloats<Combination::kAdd>(base);
-    if (type == DType::kF32 && how == Combination::kMax)
-      return ScatterFloats<Combination::kMax>(base);
-    if (type == DType::kF32 && how == Combination::kMin)
-      return ScatterFloats<Combination::kMin>(base);
+    if (type == DType::kF32 && how == Combination::kAdd) return ScatterFloats<Combination::kAdd>(base);
+    if (type == DType::kF32 && how == Combination::kMax) return ScatterFloats<Combination::kMax>(base);
+    if (type == DType::kF32 && how == Combination::kMin) return ScatterFloats<Combination::kMin>(base);
     if (how == Combination::kReplace && BytesOf(type) == 4)
       return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 4); });
     if (how == Combination::kReplace && BytesOf(type) == 8)
