@@ -317,8 +317,10 @@ TEST(Conv, PlanesAsTheyLie) {
     if (c.transposed) c.weight = {channels, multiplier};
     bool fits = true;
     for (int d = pick(0, 3) == 0 ? 1 : 0; d < 2; ++d) {
-      const int64_t in = pick(1, d == 1 ? 40 : 12), kernel = pick(1, 6), stride = pick(1, 4),
-                    dilation = pick(1, 3);
+      const int64_t in = pick(1, d == 0            ? 20
+                                 : pick(0, 3) == 0 ? 120
+                                                   : 40),
+                    kernel = pick(1, 6), stride = pick(1, 4), dilation = pick(1, 3);
       c.in.push_back(in), c.weight.push_back(kernel), c.strides.push_back(stride),
           c.dilations.push_back(dilation);
       c.before.push_back(pick(0, kernel)), c.after.push_back(pick(0, kernel));

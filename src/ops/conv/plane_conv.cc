@@ -71,9 +71,26 @@ Axis AxisOf(const ConvGeometry& g, int d) { return g.transposed ? TransposedAxis
 // One remainder of the result's places, with its taps.
 struct PlanePart {
   int64_t row, column;  // the remainders
+  int64_t gap;          // between the rows of the taps of a column
   std::vector<int64_t> offsets, weights;
   std::vector<PlaneColumn> columns;
 };
+
+// The least distance of two lines that see the same remainder; the lines are sorted.
+int64_t GapOf(const std::vector<Axis::Tap>& lines) {
+  int64_t gap = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const int64_t between = lines[i].shift - lines[i - 1].shift;
+    if (lines[i].remainder == lines[i - 1].remainder && (gap == 0 || between < gap)) gap = between;
+  }
+  return std::max<int64_t>(gap, 1);
+}
+
+// Long rows begin at whole lines of the cache: fewer loads lie across two.
+int64_t PitchOf(int64_t elements) {
+  constexpr int64_t kLine = 16, kLong = 32;
+  return elements < kLong ? elements : (elements + kLine - 1) / kLine * kLine;
+}
 
 struct Planes {
   ConvGeometry g;
@@ -83,7 +100,10 @@ struct Planes {
   float low, high;
 
   explicit Planes(const ConvGeometry& geometry)
-      : g(geometry), rows(AxisOf(g, 1)), columns(AxisOf(g, 2)), pitch(columns.places() + columns.reach) {
+      : g(geometry),
+        rows(AxisOf(g, 1)),
+        columns(AxisOf(g, 2)),
+        pitch(PitchOf(columns.places() + columns.reach)) {
     constexpr int64_t kFloats = 1 << 13;
     const int64_t fitting = kFloats / (pitch * rows.in_step * columns.in_step) - rows.reach;
     rows_together = std::clamp<int64_t>(fitting, 1, rows.places());
@@ -99,8 +119,7 @@ struct Planes {
   }
   int64_t result_floats() const { return rows_together * pitch + PlaneTaps::kSlack; }
   int64_t taps() const { return g.kernel[1] * g.kernel[2]; }
-  int64_t line_floats() const { return pitch * columns.in_step + PlaneTaps::kSlack; }
-  int64_t scratch_floats() const { return input_floats() + result_floats() + line_floats() + taps(); }
+  int64_t scratch_floats() const { return input_floats() + result_floats() + taps(); }
 
   // Of a remainder's first line.
   int64_t Block(int64_t row, int64_t column) const {
@@ -109,16 +128,17 @@ struct Planes {
 
   // Taps of one column one after the other, as far as they can be added up together.
   PlanePart PartOf(size_t y, size_t x) const {
-    PlanePart part{static_cast<int64_t>(y), static_cast<int64_t>(x), {}, {}, {}};
+    PlanePart part{static_cast<int64_t>(y), static_cast<int64_t>(x), 1, {}, {}, {}};
     std::vector<Axis::Tap> lines = rows.taps[y];
     std::sort(lines.begin(), lines.end(), [](const Axis::Tap& a, const Axis::Tap& b) {
       return std::pair(a.remainder, a.shift) < std::pair(b.remainder, b.shift);
     });
+    part.gap = GapOf(lines);
     for (const Axis::Tap& column : columns.taps[x]) {
       for (size_t i = 0; i < lines.size(); ++i) {
         const Axis::Tap& line = lines[i];
         const bool below =
-            i > 0 && line.remainder == lines[i - 1].remainder && line.shift == lines[i - 1].shift + 1;
+            i > 0 && line.remainder == lines[i - 1].remainder && line.shift == lines[i - 1].shift + part.gap;
         if (!below || part.columns.back().count == PlaneColumn::kMost)
           part.columns.push_back({static_cast<int64_t>(part.offsets.size()), 0});
         ++part.columns.back().count;
@@ -173,10 +193,10 @@ struct PlaneConvBody {
       const bool finite = std::all_of(kernel, kernel + l.taps(), [](float w) { return std::isfinite(w); });
       for (const PlanePart& part : l.parts) {
         float* sums = memory + l.input_floats();
-        if (finite) {
-          Sums(part, kernel, start, memory, first, sums);
-        } else {
+        if (!finite) {
           SumsWithoutPadding(part, kernel, start, image, first, sums);
+        } else if (Sums(part, kernel, start, memory, Target{target + first * g.out[2], sums, Rows(first)})) {
+          continue;
         }
         Spread(part, sums, first, target);
       }
@@ -187,54 +207,71 @@ struct PlaneConvBody {
 
   // The columns of the padding are zeros from the start, and stay so.
   void Sort(const float* image, int64_t first, float* to) const {
-    const Axis& rows = layout->rows;
-    float* line = to + layout->input_floats() + layout->result_floats();
+    const Axis &rows = layout->rows, &columns = layout->columns;
+    const int64_t pitch = layout->pitch, count = Rows(first) + rows.reach;
+    PlaneRows dealt{};
+    dealt.to_pitch = pitch, dealt.apart = layout->lines() * pitch;
+    dealt.step = columns.in_step, dealt.first = columns.origin;
+    dealt.from_pitch = rows.in_step * columns.in;
+    dealt.n = std::clamp<int64_t>(pitch * columns.in_step - columns.origin, 0, columns.in);
     for (int64_t q = 0; q < rows.in_step; ++q) {
       if (!rows.seen[static_cast<size_t>(q)]) continue;
-      float* target = to + layout->Block(q, 0);
-      for (int64_t r = 0; r < Rows(first) + rows.reach; ++r, target += layout->pitch) {
-        const int64_t y = (first + r) * rows.in_step + q - rows.origin;
-        if (y < 0 || y >= rows.in) {
-          ZeroRow(target);
-        } else {
-          SortRow(image + y * layout->columns.in, line, target);
-        }
+      const int64_t top = first * rows.in_step + q - rows.origin;  // the line of the image for the first row
+      const int64_t begin = std::clamp<int64_t>((-top + rows.in_step - 1) / rows.in_step, 0, count);
+      const int64_t end =
+          std::clamp<int64_t>((rows.in - top + rows.in_step - 1) / rows.in_step, begin, count);
+      float* const lines = to + layout->Block(q, 0);
+      ZeroRows(lines, begin);
+      ZeroRows(lines + end * pitch, count - end);
+      if (begin == end) continue;
+      dealt.to = lines + begin * pitch, dealt.count = end - begin;
+      dealt.from = image + (top + begin * rows.in_step) * columns.in;
+      loops->deal(dealt);
+    }
+  }
+
+  void ZeroRows(float* to, int64_t count) const {
+    for (int64_t p = 0; count > 0 && p < layout->columns.in_step; ++p, to += layout->lines() * layout->pitch)
+      std::fill_n(to, count * layout->pitch, 0.0f);
+  }
+
+  struct Target {
+    float *result, *sums;  // rows of the result, and those of the sums, a pitch apart
+    int64_t rows;
+  };
+
+  // True: the sums are in the result already.
+  bool Sums(const PlanePart& part, const float* kernel, float start, const float* sorted,
+            const Target& to) const {
+    const int64_t pitch = layout->pitch, wide = layout->columns.places();
+    const bool straight = layout->rows.out_step == 1 && layout->columns.out_step == 1;
+    float* weights = to.sums + layout->result_floats();
+    for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
+    const PlaneTaps taps{sorted, part.offsets.data(), weights,     static_cast<int64_t>(part.offsets.size()),
+                         start,  layout->low,         layout->high};
+    if (straight && FourByFour(part, taps, to.rows, to.result, wide)) return true;
+    if (!FourByFour(part, taps, to.rows, to.sums, pitch))
+      loops->taps(to.sums, taps, (to.rows - 1) * pitch + wide);
+    return false;
+  }
+
+  // The last four may begin before those in front of them end. False: there are too few, or too short ones.
+  bool FourByFour(const PlanePart& part, const PlaneTaps& given, int64_t count, float* to,
+                  int64_t to_pitch) const {
+    const int64_t pitch = layout->pitch, wide = layout->columns.places();
+    if (count < 4 * part.gap) return false;
+    PlaneTaps taps = given;
+    for (int64_t p = 0; p < part.gap; ++p) {
+      const int64_t rows = (count - p + part.gap - 1) / part.gap;
+      for (int64_t i = 0; i < rows; i += 4) {
+        const int64_t r = p + std::min(i, rows - 4) * part.gap;
+        taps.from = given.from + r * pitch;
+        if (!loops->four_rows(to + r * to_pitch, part.gap * to_pitch, taps, part.columns.data(),
+                              static_cast<int64_t>(part.columns.size()), part.gap * pitch, wide))
+          return false;
       }
     }
-  }
-
-  // One row for each remainder.
-  void SortRow(const float* row, float* line, float* to) const {
-    const Axis& columns = layout->columns;
-    const int64_t pitch = layout->pitch;
-    const int64_t seen = std::clamp<int64_t>(pitch * columns.in_step - columns.origin, 0, columns.in);
-    float* target = columns.in_step == 1 ? to : line;
-    std::memcpy(target + columns.origin, row, static_cast<size_t>(seen) * sizeof(float));
-    if (columns.in_step == 1) return;
-    for (int64_t p = 0; p < columns.in_step; ++p, to += layout->lines() * pitch) {
-      if (columns.seen[static_cast<size_t>(p)]) loops->pick(to, line + p, columns.in_step, pitch);
-    }
-  }
-
-  void ZeroRow(float* to) const {
-    for (int64_t p = 0; p < layout->columns.in_step; ++p, to += layout->lines() * layout->pitch)
-      std::fill_n(to, layout->pitch, 0.0f);
-  }
-
-  void Sums(const PlanePart& part, const float* kernel, float start, const float* sorted, int64_t first,
-            float* sums) const {
-    float* weights = sums + layout->result_floats() + layout->line_floats();
-    for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
-    PlaneTaps taps{sorted, part.offsets.data(), weights,     static_cast<int64_t>(part.offsets.size()),
-                   start,  layout->low,         layout->high};
-    const int64_t pitch = layout->pitch, wide = layout->columns.places();
-    int64_t left = Rows(first);
-    for (; left >= 4; left -= 4, sums += 4 * pitch, taps.from += 4 * pitch) {
-      if (!loops->four_rows(sums, taps, part.columns.data(), static_cast<int64_t>(part.columns.size()), pitch,
-                            wide))
-        break;
-    }
-    if (left > 0) loops->taps(sums, taps, (left - 1) * pitch + wide);
+    return true;
   }
 
   // A weight that is no number would make one of every 0 of the padding.

@@ -52,9 +52,18 @@ HWY_ATTR void Taps(float* to, const PlaneTaps& given, int64_t n) {
   }
 }
 
+// What several products share is read once: the compiler would read it from memory for each of them.
+template <class V>
+HWY_INLINE V InRegister(V v) {
+#if HWY_ARCH_X86
+  asm("" : "+v"(v.raw));
+#endif
+  return v;
+}
+
 // Sums of four rows by two vectors.
+template <class D>
 struct FourRows {
-  using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   V sums[4][2];
 
@@ -69,7 +78,7 @@ struct FourRows {
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     HWY_UNROLL(8)
     for (int j = 0; j < kTaps + 3; ++j, from += pitch) {
-      const V left = hn::LoadU(d, from), right = hn::LoadU(d, from + lanes);
+      const V left = InRegister(hn::LoadU(d, from)), right = InRegister(hn::LoadU(d, from + lanes));
       HWY_UNROLL(4)
       for (int r = 0; r < 4; ++r) {
         if (j < r || j - r >= kTaps) continue;
@@ -94,62 +103,108 @@ struct FourRows {
   }
 };
 
-HWY_INLINE void FourRowsAt(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
-                           int64_t pitch, int64_t i) {
-  const hn::ScalableTag<float> d;
+template <class D>
+HWY_INLINE void FourRowsAt(D d, float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
+                           int64_t count, int64_t pitch, int64_t i) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  FourRows rows(hn::Set(d, t.bias));
+  FourRows<D> rows(hn::Set(d, t.bias));
   for (int64_t c = 0; c < count; ++c) {
     const int64_t first = columns[c].first;
     rows.AddColumn(t.from + t.offsets[first] + i, t.weights + first, columns[c].count, pitch);
   }
   const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
-  for (int r = 0; r < 4; ++r, to += pitch) {
+  for (int r = 0; r < 4; ++r, to += to_pitch) {
     hn::StoreU(Clipped(rows.sums[r][0], low, high), d, to + i);
     hn::StoreU(Clipped(rows.sums[r][1], low, high), d, to + i + lanes);
   }
 }
 
 // The last vectors may begin before those in front of them end.
-HWY_ATTR bool FourRowsOf(float* to, const PlaneTaps& t, const PlaneColumn* columns, int64_t count,
-                         int64_t pitch, int64_t n) {
-  const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  if (n < step) return false;
-  for (int64_t i = 0; i < n; i += step) FourRowsAt(to, t, columns, count, pitch, std::min(i, n - step));
+template <class D>
+HWY_ATTR void FourRowsBy(D d, float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
+                         int64_t count, int64_t pitch, int64_t n) {
+  const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += step)
+    FourRowsAt(d, to, to_pitch, t, columns, count, pitch, std::min(i, n - step));
+}
+
+// Smaller vectors where rows are shorter than two, or where the last ones would do most of the row again.
+HWY_ATTR bool FourRowsOf(float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
+                         int64_t count, int64_t pitch, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 8> half;
+  const hn::CappedTag<float, 4> quarter;
+  const auto filled = [n](auto tag) {
+    const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(tag));
+    return (n + step - 1) / step * step;
+  };
+  const auto fit = [n](auto tag) { return n >= 2 * static_cast<int64_t>(hn::Lanes(tag)); };
+  if (fit(d) && filled(d) * 4 <= filled(half) * 5) {
+    FourRowsBy(d, to, to_pitch, t, columns, count, pitch, n);
+  } else if (fit(half)) {
+    FourRowsBy(half, to, to_pitch, t, columns, count, pitch, n);
+  } else if (fit(quarter)) {
+    FourRowsBy(quarter, to, to_pitch, t, columns, count, pitch, n);
+  } else {
+    return false;
+  }
   return true;
 }
 
-// `load(from)`: every kStep-th element. The last vector may begin before the one in front of it ends.
-template <int kStep, class Load>
-HWY_INLINE int64_t PickBy(float* to, const float* from, int64_t n, const Load& load) {
-  const hn::ScalableTag<float> d;
+// The i-th places of all blocks; the last vector may begin before the one in front of it ends.
+template <int kStep, class D>
+HWY_INLINE void DealRow(D d, float* const* to, const float* from, int64_t places) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (n < lanes) return 0;
-  for (int64_t i = 0; i + lanes <= n; i += lanes) hn::StoreU(load(d, from + i * kStep), d, to + i);
-  hn::StoreU(load(d, from + (n - lanes) * kStep), d, to + n - lanes);
-  return n;
-}
-
-HWY_ATTR void Pick(float* to, const float* from, int64_t step, int64_t n) {
-  using D = hn::ScalableTag<float>;
-  int64_t i = 0;
-  if (step == 2) {
-    i = PickBy<2>(to, from, n, [](D d, const float* at) HWY_ATTR {
-      hn::Vec<D> a, b;
-      hn::LoadInterleaved2(d, at, a, b);
-      return a;
-    });
-  } else if (step == 4) {
-    i = PickBy<4>(to, from, n, [](D d, const float* at) HWY_ATTR {
-      hn::Vec<D> a, b, c, e;
-      hn::LoadInterleaved4(d, at, a, b, c, e);
-      return a;
-    });
+  for (int64_t i = 0; i < places; i += lanes) {
+    const int64_t at = std::min(i, places - lanes);
+    hn::Vec<D> v[4];
+    if constexpr (kStep == 1) v[0] = hn::LoadU(d, from + at);
+    if constexpr (kStep == 2) hn::LoadInterleaved2(d, from + at * kStep, v[0], v[1]);
+    if constexpr (kStep == 3) hn::LoadInterleaved3(d, from + at * kStep, v[0], v[1], v[2]);
+    if constexpr (kStep == 4) hn::LoadInterleaved4(d, from + at * kStep, v[0], v[1], v[2], v[3]);
+    for (int r = 0; r < kStep; ++r) hn::StoreU(v[r], d, to[r] + at);
   }
-  for (; i < n; ++i) to[i] = from[i * step];
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Pick};
+// From how many elements of a row on they are left.
+template <int kStep, class D>
+HWY_ATTR int64_t DealBy(D d, const PlaneRows& rows) {
+  const int64_t places = rows.n / kStep;
+  if (places < static_cast<int64_t>(hn::Lanes(d))) return 0;
+  float* to[kStep];
+  for (int r = 0; r < kStep; ++r)
+    to[r] = rows.to + (rows.first + r) % kStep * rows.apart + (rows.first + r) / kStep;
+  const float* from = rows.from;
+  for (int64_t k = 0; k < rows.count; ++k, from += rows.from_pitch) {
+    DealRow<kStep>(d, to, from, places);
+    for (int r = 0; r < kStep; ++r) to[r] += rows.to_pitch;
+  }
+  return places * kStep;
+}
+
+template <int kStep>
+HWY_ATTR int64_t DealInVectors(const PlaneRows& rows) {
+  int64_t done = DealBy<kStep>(hn::ScalableTag<float>(), rows);
+  if (done == 0) done = DealBy<kStep>(hn::CappedTag<float, 8>(), rows);
+  if (done == 0) done = DealBy<kStep>(hn::CappedTag<float, 4>(), rows);
+  return done;
+}
+
+void Deal(const PlaneRows& rows) {
+  int64_t begin = 0;
+  if (rows.step == 1) begin = DealInVectors<1>(rows);
+  if (rows.step == 2) begin = DealInVectors<2>(rows);
+  if (rows.step == 3) begin = DealInVectors<3>(rows);
+  if (rows.step == 4) begin = DealInVectors<4>(rows);
+  for (int64_t k = 0; k < rows.count && begin < rows.n; ++k) {
+    const float* from = rows.from + k * rows.from_pitch;
+    float* to = rows.to + k * rows.to_pitch;
+    for (int64_t i = begin; i < rows.n; ++i)
+      to[(rows.first + i) % rows.step * rows.apart + (rows.first + i) / rows.step] = from[i];
+  }
+}
+
+constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Deal};
 const PlaneConvLoops& Loops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE

@@ -22,15 +22,24 @@ struct PlaneColumn {
   int64_t first, count;  // in the lists of taps
 };
 
+// Rows whose elements are dealt to `step` blocks: the i-th goes to place (first + i) / step of the row in
+// block (first + i) % step.
+struct PlaneRows {
+  float* to;
+  int64_t to_pitch, apart;  // from row to row, and from block to block
+  const float* from;
+  int64_t from_pitch, count, n;  // n elements each
+  int64_t step, first;
+};
+
 struct PlaneConvLoops {
   // to[i] = bias + the sum of weights[k] * from[offsets[k] + i]
   void (*taps)(float* to, const PlaneTaps& taps, int64_t n);
-  // The same of four rows `pitch` apart, in `to` and `from`; what is read is used for all of them. False:
-  // rows of n elements do not fill two vectors.
-  bool (*four_rows)(float* to, const PlaneTaps& taps, const PlaneColumn* columns, int64_t count,
-                    int64_t pitch, int64_t n);
-  // to[i] = from[i * step]; kSlack elements more may be read.
-  void (*pick)(float* to, const float* from, int64_t step, int64_t n);
+  // The same of four rows, `pitch` apart in `from` and `to_pitch` in `to`; what is read is used for all of
+  // them. Nothing behind the n-th element of a row is written. False: n elements do not fill two vectors.
+  bool (*four_rows)(float* to, int64_t to_pitch, const PlaneTaps& taps, const PlaneColumn* columns,
+                    int64_t count, int64_t pitch, int64_t n);
+  void (*deal)(const PlaneRows& rows);
 };
 
 const PlaneConvLoops& BestPlaneConvLoops();
