@@ -1,6 +1,7 @@
 // Pooling of tensors whose channels come first, where they lie: no element is moved for it, and what the rows
 // of a window leave is found once for all windows of a row.
 #include <algorithm>
+#include <map>
 
 #include "ops/conv/channels_last.h"
 #include "ops/pool/plane_loops.h"
@@ -76,14 +77,44 @@ struct Reach {
 int64_t EachRow(const Reach& reach) { return reach.size() + PlaneWindows::kSlack; }
 int64_t RowsAtOnce(const Reach& reach) { return std::clamp<int64_t>((1 << 12) / EachRow(reach), 1, 8); }
 
+// What the results of a mean are multiplied by: rows of factors, and which of them a row of the result takes.
+template <class T>
+struct Divisors {
+  std::vector<std::vector<T>> factors;
+  std::vector<size_t> of_row;  // by plane and line
+
+  explicit Divisors(const PoolShape& s) {
+    if (s.kind == PoolKind::kMax) return;
+    std::map<int64_t, size_t> places;
+    for (const PoolSpan& z : s.spans[0]) {
+      for (const PoolSpan& y : s.spans[1]) {
+        const int64_t across = s.divisor != 0    ? s.divisor
+                               : s.count_padding ? z.padded * y.padded
+                                                 : z.count * y.count;
+        const auto [place, added] = places.emplace(std::max<int64_t>(across, 1), factors.size());
+        if (added) factors.push_back(RowOf(s, place->first));
+        of_row.push_back(place->second);
+      }
+    }
+  }
+
+  static std::vector<T> RowOf(const PoolShape& s, int64_t across) {
+    std::vector<T> row;
+    for (const PoolSpan& x : s.spans[2]) {
+      const int64_t along = s.divisor != 0 ? 1 : s.count_padding ? x.padded : x.count;
+      row.push_back(T{1} / (static_cast<T>(across) * static_cast<T>(std::max<int64_t>(along, 1))));
+    }
+    return row;
+  }
+};
+
 template <class T>
 struct PlaneBody {
   struct Work {
     PoolShape shape;
     std::vector<Run> runs;
-    std::vector<T>
-        counts;  // of a mean: what each result along a row is divided by, beside what its rows count
     Reach reach;
+    Divisors<T> divisors;
   };
   std::shared_ptr<const Work> work;
   const PlaneLoops<T>* loops;
@@ -98,60 +129,53 @@ struct PlaneBody {
   }
 
  private:
+  // A row of the result, with what it sees of the first two dimensions.
+  struct Row {
+    int64_t image, z, y;
+
+    Row(const PoolShape& s, int64_t r)
+        : image(r / (s.out[0] * s.out[1])), z(r / s.out[1] % s.out[0]), y(r % s.out[1]) {}
+
+    void Next(const PoolShape& s) {
+      if (++y < s.out[1]) return;
+      y = 0;
+      if (++z == s.out[0]) z = 0, ++image;
+    }
+    const PoolSpan& planes(const PoolShape& s) const { return s.spans[0][static_cast<size_t>(z)]; }
+    const PoolSpan& lines(const PoolShape& s) const { return s.spans[1][static_cast<size_t>(y)]; }
+  };
+
   // A few rows at a time: what is read right after it was written, and not as it was written, waits for the
   // memory.
   void Rows(const T* from, T* to, int64_t begin, int64_t end, T* scratch) const {
     const PoolShape& s = work->shape;
     const Reach& reach = work->reach;
-    const int64_t each = EachRow(reach);
+    const int64_t each = EachRow(reach), together = RowsAtOnce(reach);
     T* const rows = scratch - reach.low;
-    for (int64_t i = 0; i < RowsAtOnce(reach); ++i) {
+    for (int64_t i = 0; i < together; ++i) {
       std::fill(scratch + i * each, rows + i * each, None());
       std::fill(rows + i * each + s.in[2], scratch + (i + 1) * each, None());
     }
-    T* const factors = scratch + RowsAtOnce(reach) * each;
-    int64_t counted = 0;  // by rows and planes, in `factors`
+    Row seen(s, begin), summed = seen;
     for (int64_t r = begin, next; r < end; r = next) {
-      next = std::min(end, r + RowsAtOnce(reach));
-      for (int64_t i = r; i < next; ++i) Gather(from, i, rows + (i - r) * each);
+      next = std::min(end, r + together);
+      for (int64_t i = r; i < next; ++i, seen.Next(s)) Gather(from, seen, rows + (i - r) * each);
       for (int64_t i = r; i < next; ++i) Slide(rows + (i - r) * each, to + i * s.out[2]);
-      if (s.kind == PoolKind::kMax) continue;
-      for (int64_t i = r; i < next; ++i) {
-        if (int64_t count = CountAcross(i); count != counted) Factors(factors, counted = count);
-        loops->scale(to + i * s.out[2], factors, s.out[2]);
+      for (int64_t i = r; s.kind != PoolKind::kMax && i < next; ++i, summed.Next(s)) {
+        const size_t row = static_cast<size_t>(summed.z * s.out[1] + summed.y);
+        loops->scale(to + i * s.out[2], work->divisors.factors[work->divisors.of_row[row]].data(), s.out[2]);
       }
     }
   }
 
   T None() const { return work->shape.kind == PoolKind::kMax ? -std::numeric_limits<T>::infinity() : T{0}; }
 
-  // What a row of the result sees of the first two dimensions.
-  const PoolSpan& PlanesOf(int64_t r) const {
+  // The rows that the windows of a row of the result see, as one.
+  void Gather(const T* from, const Row& result, T* row) const {
     const PoolShape& s = work->shape;
-    return s.spans[0][static_cast<size_t>(r / s.out[1] % s.out[0])];
-  }
-  const PoolSpan& LinesOf(int64_t r) const {
-    return work->shape.spans[1][static_cast<size_t>(r % work->shape.out[1])];
-  }
-
-  int64_t CountAcross(int64_t r) const {
-    const PoolShape& s = work->shape;
-    if (s.divisor != 0) return s.divisor;
-    const PoolSpan &z = PlanesOf(r), &y = LinesOf(r);
-    return std::max<int64_t>(s.count_padding ? z.padded * y.padded : z.count * y.count, 1);
-  }
-
-  void Factors(T* factors, int64_t count) const {
-    for (size_t x = 0; x < work->counts.size(); ++x)
-      factors[x] = T{1} / (static_cast<T>(count) * work->counts[x]);
-  }
-
-  // The rows that the windows of row `r` see, as one.
-  void Gather(const T* from, int64_t r, T* row) const {
-    const PoolShape& s = work->shape;
-    const PoolSpan &z = PlanesOf(r), &y = LinesOf(r);
+    const PoolSpan &z = result.planes(s), &y = result.lines(s);
     if (z.count * y.count == 0) return static_cast<void>(std::fill_n(row, s.in[2], None()));
-    const T* image = from + r / s.out[1] / s.out[0] * s.in[0] * s.in[1] * s.in[2];
+    const T* image = from + result.image * s.in[0] * s.in[1] * s.in[2];
     for (int64_t a = 0; a < z.count; ++a) {
       const T* lines = image + ((z.first + a * z.step) * s.in[1] + y.first) * s.in[2];
       (s.kind == PoolKind::kMax ? loops->max_rows : loops->add_rows)(row, lines, y.count, y.step * s.in[2],
@@ -168,16 +192,6 @@ struct PlaneBody {
 };
 
 template <class T>
-std::vector<T> CountsAlong(const PoolShape& s) {
-  std::vector<T> counts;
-  for (const PoolSpan& span : s.spans[2]) {
-    const int64_t count = s.divisor != 0 ? 1 : s.count_padding ? span.padded : span.count;
-    counts.push_back(static_cast<T>(std::max<int64_t>(count, 1)));
-  }
-  return counts;
-}
-
-template <class T>
 bool PlanPlanesFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops,
                    DType type) {
   const PoolShape s = Flattened(given);
@@ -186,13 +200,12 @@ bool PlanPlanesFor(Plan& plan, const PoolArgs& args, const PoolShape& given, con
   if (s.in[2] < kShortestPooledRow || reach.size() > 2 * s.in[2] + 64) return false;
   PlaneBody<T> body{};
   body.work = std::make_shared<typename PlaneBody<T>::Work>(
-      typename PlaneBody<T>::Work{s, std::move(runs), CountsAlong<T>(s), reach});
+      typename PlaneBody<T>::Work{s, std::move(runs), reach, Divisors<T>(s)});
   body.loops = &loops;
   body.in = {plan, args.input, type, false, true}, body.out = {plan, args.out, type, false, false};
   const int64_t seen = s.spans[0][0].count * s.spans[1][0].count + s.spans[2][0].taps + 1;
   body.rows = {plan, s.batch * s.channels * s.out[0] * s.out[1],
-               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])),
-               RowsAtOnce(reach) * EachRow(reach) + s.out[2]};
+               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])), RowsAtOnce(reach) * EachRow(reach)};
   plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
   plan.SetBody(body);
   return true;
