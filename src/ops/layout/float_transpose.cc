@@ -4,33 +4,25 @@
 #include <cstring>
 
 #include "base/parallel.h"
+#include "ops/layout/float_square.h"
 #include "ops/layout/square.h"
 
 namespace belay::ops {
 namespace {
 
-// A block has whole lines of the cache on both sides. Each line is read and written once and at once:
-// rows of images are often a multiple of a page apart, where few lines can stay in the cache together.
-constexpr int64_t kSide = 16;
+constexpr int64_t kSide = kFloatSquare;
 
-void TransposeBlock(const float* from, float* to, int64_t from_ld, int64_t to_ld) {
-  alignas(64) float block[kSide][kSide];
-  for (int64_t r = 0; r < kSide; ++r) std::memcpy(block[r], from + r * from_ld, sizeof block[r]);
+// Less than a square on one side: by small squares, of which the last may begin before the one in front ends.
+void TransposeNarrow(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
+                     int64_t to_ld) {
+  constexpr int64_t kSmall = Square<float>::kSide;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
-  constexpr int64_t kFew = Square<float>::kSide;
-  for (int64_t c = 0; c < kSide; c += kFew) {
-    for (int64_t r = 0; r < kSide; r += kFew) {
-      Square<float>::Turn(reinterpret_cast<const char*>(&block[r][c]), kSide * kBytes,
+  for (int64_t i = 0; i < rows; i += kSmall) {
+    for (int64_t k = 0; k < columns; k += kSmall) {
+      const int64_t r = std::min(i, rows - kSmall), c = std::min(k, columns - kSmall);
+      Square<float>::Turn(reinterpret_cast<const char*>(from + r * from_ld + c), from_ld * kBytes,
                           reinterpret_cast<char*>(to + c * to_ld + r), to_ld * kBytes);
     }
-  }
-}
-
-// At the edges.
-void TransposeRest(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
-                   int64_t to_ld) {
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) to[c * to_ld + r] = from[r * from_ld + c];
   }
 }
 
@@ -76,26 +68,33 @@ void TransposeFew(const float* from, float* to, int64_t batch, int64_t rows, int
 
 void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
   if (std::min(rows, columns) <= kFew) return TransposeFew(from, to, batch, rows, columns);
-  const int64_t down = (rows + kSide - 1) / kSide, across = (columns + kSide - 1) / kSide;
-  // The longer side is shared; along the shorter one blocks follow each other.
-  const bool by_columns = across >= down;
-  const int64_t strips = by_columns ? across : down, length = by_columns ? down : across;
-  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (length * kSide * kSide));
-  ParallelFor(batch * strips, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t strip = begin; strip < end; ++strip) {
-      const int64_t image = strip / strips * rows * columns;
-      for (int64_t i = 0; i < length; ++i) {
-        const int64_t r = (by_columns ? i : strip % strips) * kSide;
-        const int64_t c = (by_columns ? strip % strips : i) * kSide;
-        const float* source = from + image + r * columns + c;
-        float* target = to + image + c * rows + r;
-        if (r + kSide <= rows && c + kSide <= columns) {
-          TransposeBlock(source, target, columns, rows);
-        } else {
-          TransposeRest(source, target, std::min(kSide, rows - r), std::min(kSide, columns - c), columns,
-                        rows);
-        }
+  // The longer side is shared; along the shorter one squares follow each other.
+  const bool by_columns = columns >= rows;
+  const int64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
+  const int64_t strips = std::max<int64_t>(1, longer / kSide);
+  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (shorter * kSide));
+  const TurnFloatSquare turn = BestTurnFloatSquare();
+  // What is left beside the last strip is done with it.
+  const auto strip = [&](const float* source, float* target, int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < shorter; i += kSide) {
+      const int64_t along = std::max<int64_t>(0, std::min(i, shorter - kSide));
+      const int64_t r = by_columns ? along : begin, c = by_columns ? begin : along;
+      const float* from_square = source + r * columns + c;
+      float* to_square = target + c * rows + r;
+      if (std::min(shorter, end - begin) >= kSide) {
+        turn(from_square, columns, to_square, rows);
+      } else {
+        TransposeNarrow(from_square, to_square, by_columns ? std::min(kSide, shorter) : end - begin,
+                        by_columns ? end - begin : std::min(kSide, shorter), columns, rows);
       }
+    }
+  };
+  ParallelFor(batch * strips, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t image = i / strips * rows * columns, first = i % strips * kSide;
+      strip(from + image, to + image, first, std::min(first + kSide, longer));
+      if (i % strips == strips - 1 && longer % kSide != 0 && longer > kSide)
+        strip(from + image, to + image, longer - kSide, longer);
     }
   });
 }
