@@ -5,6 +5,19 @@
 
 namespace belay::ops {
 
+// How the factor of a row comes from its variance, and from what mean on it needs more digits.
+struct RowRule {
+  double share;  // of an element in a mean
+  double epsilon;
+  bool epsilon_outside;
+  double far;  // squares of means, in variances
+};
+
+struct RowMoments {
+  double mean, variance;
+  float factor;
+};
+
 template <class T>
 struct NormLoops {
   // y = (x - shift) * factor * weight + bias; weight and bias may be null
@@ -14,6 +27,10 @@ struct NormLoops {
   void (*add_squares)(T* sum, const T* x, int64_t n);
   // The sums of x - shift and of its squares.
   void (*deviations)(const T* x, T shift, int64_t n, double* sum, double* squares);
+  // A short row by its own moments, in one turn; weight and bias may be null. False: its mean is far from
+  // zero, and nothing was written. Null for doubles.
+  bool (*row)(T* y, const T* x, const T* weight, const T* bias, int64_t n, const RowRule& rule,
+              RowMoments* found);
 };
 
 template <class T>

@@ -64,7 +64,7 @@ struct NormBody {
   int bindings[Slices::kMost];  // of absent ones x's
   int64_t offsets[Slices::kMost];
   DType stat_type[2];  // of the statistics that are written; not defined where they are not
-  bool weighted, biased, all_direct;
+  bool weighted, biased, all_direct, short_rows;
   double share;  // of an element in a mean
   const NormLoops<T>* loops;
 
@@ -90,6 +90,8 @@ struct NormBody {
     const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
     slice = {plan, slices.count, grain, Direct() ? 0 : inner.count()};
     all_direct = AllDirect();
+    short_rows = all_direct && how.statistic == Statistic::kMoments && loops->row != nullptr &&
+                 inner.count() <= kShortRow;
     share = Inverse(static_cast<double>(inner.count()));
   }
 
@@ -101,21 +103,40 @@ struct NormBody {
            (!biased || lanes[kBias].direct());
   }
 
+  // Where they lie as they are computed.
+  const T* WeightAt(char** at) const { return weighted ? reinterpret_cast<const T*>(at[kWeight]) : nullptr; }
+  const T* BiasAt(char** at) const { return biased ? reinterpret_cast<const T*>(at[kBias]) : nullptr; }
+
   SliceMoments Slice(char** at, T* buffer) const {
     const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
-    Statistics found = StatisticsOf(x, inner.count());
-    if (all_direct && found.rest == 0) {
-      loops->apply(
-          reinterpret_cast<T*>(at[kOut]), x, weighted ? reinterpret_cast<const T*>(at[kWeight]) : nullptr,
-          biased ? reinterpret_cast<const T*>(at[kBias]) : nullptr, found.shift, found.factor, inner.count());
-    } else {
-      Apply(at, x, found);
+    Statistics found;
+    if (!short_rows || !ShortRow(at, x, &found)) {
+      found = StatisticsOf(x, inner.count());
+      if (all_direct && found.rest == 0) {
+        loops->apply(reinterpret_cast<T*>(at[kOut]), x, WeightAt(at), BiasAt(at), found.shift, found.factor,
+                     inner.count());
+      } else {
+        Apply(at, x, found);
+      }
     }
     T values[2] = {found.shift + found.rest, found.factor};
     for (int k = 0; k < 2; ++k) {
       if (IsKnown(stat_type[k])) Convert(stat_type[k], at[kShift + k], Type(), &values[k], 1);
     }
     return found.moments;
+  }
+
+  bool ShortRow(char** at, const T* x, Statistics* found) const {
+    const RowRule rule{share, how.epsilon, how.epsilon_outside, kFarMean * kFarMean};
+    RowMoments moments;
+    if (!loops->row(reinterpret_cast<T*>(at[kOut]), x, WeightAt(at), BiasAt(at), inner.count(), rule,
+                    &moments))
+      return false;
+    *found = {.shift = static_cast<T>(moments.mean),
+              .factor = static_cast<T>(moments.factor),
+              .rest = 0,
+              .moments = {moments.mean, moments.variance}};
+    return true;
   }
 
   void Apply(char** at, const T* x, const Statistics& found) const {
@@ -175,7 +196,7 @@ struct NormBody {
   static double Inverse(double size) { return size == 0 ? 0 : 1 / size; }
 
   // Rows so long, or so far from zero, that the digits which T loses would show are added up in f64.
-  static constexpr int64_t kLongRow = 64 * 1024;
+  static constexpr int64_t kLongRow = 64 * 1024, kShortRow = 256;
   static constexpr double kFarMean = 4;  // deviations
 
   Statistics Moments(const T* x, int64_t n) const {

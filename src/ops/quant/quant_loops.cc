@@ -15,6 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 // To the nearest whole number, halves to the even one; right for sizes below 2^22, beyond which the
 // range cuts off anyway or there are no fractions.
 inline float Whole(float x) {
@@ -88,18 +90,29 @@ void Add(void* to, const void* from_a, const void* from_b, int64_t n, QuantSum s
   }
 }
 
-QuantRange RangeOf(const float* x, int64_t n) {
-  constexpr int64_t kLanes = 16;  // independent, so that the loop becomes one of vectors
-  float least[kLanes] = {}, most[kLanes] = {};
+// Zero is in it; NaN is not seen.
+HWY_ATTR QuantRange RangeOf(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr int kTogether = 4;
+  hn::Vec<decltype(d)> least[kTogether], most[kTogether];
+  for (int k = 0; k < kTogether; ++k) least[k] = most[k] = hn::Zero(d);
+  const auto take = [&](int k, const float* at) HWY_ATTR {
+    const auto v = hn::LoadU(d, at);
+    least[k] = hn::IfThenElse(hn::Lt(v, least[k]), v, least[k]);
+    most[k] = hn::IfThenElse(hn::Gt(v, most[k]), v, most[k]);
+  };
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int64_t j = 0; j < kLanes; ++j) {
-      least[j] = x[i + j] < least[j] ? x[i + j] : least[j];
-      most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
-    }
+  for (; i + kTogether * lanes <= n; i += kTogether * lanes) {
+    HWY_UNROLL(4)
+    for (int k = 0; k < kTogether; ++k) take(k, x + i + k * lanes);
   }
-  for (; i < n; ++i) least[0] = std::min(least[0], x[i]), most[0] = std::max(most[0], x[i]);
-  return {*std::min_element(least, least + kLanes), *std::max_element(most, most + kLanes)};
+  for (; i + lanes <= n; i += lanes) take(0, x + i);
+  for (int k = 1; k < kTogether; ++k)
+    least[0] = hn::Min(least[0], least[k]), most[0] = hn::Max(most[0], most[k]);
+  QuantRange range{hn::GetLane(hn::MinOfLanes(d, least[0])), hn::GetLane(hn::MaxOfLanes(d, most[0]))};
+  for (; i < n; ++i) range = {std::min(range.least, x[i]), std::max(range.most, x[i])};
+  return range;
 }
 
 constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
