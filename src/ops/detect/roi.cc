@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
 #include "ops/packed_floats.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
 
@@ -102,21 +104,87 @@ struct Region {
 
 int64_t ImageOf(float number, int64_t images) { return std::clamp<int64_t>(Bounded(number), 0, images - 1); }
 
+// The samples of a region that lie in its image, bin after bin, for all channels.
+class RegionTaps {
+ public:
+  struct Tap {
+    int32_t at[4];
+    float weight[4];
+  };
+  // Of a region; those with more take each bin by itself.
+  static constexpr int64_t kMost = 1024;
+
+  explicit RegionTaps(Tap* memory) : taps_(memory) {}
+
+  void Add(const Corners& c) {
+    Tap& tap = taps_[count_++];
+    for (int k = 0; k < 4; ++k) tap.at[k] = static_cast<int32_t>(c.at[k]), tap.weight[k] = c.weight[k];
+  }
+  int64_t count() const { return count_; }
+
+  float Sum(const float* plane, int64_t begin, int64_t end) const {
+    float sum = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const Tap& t = taps_[i];
+      sum += t.weight[0] * plane[t.at[0]] + t.weight[1] * plane[t.at[1]] + t.weight[2] * plane[t.at[2]] +
+             t.weight[3] * plane[t.at[3]];
+    }
+    return sum;
+  }
+
+ private:
+  Tap* taps_;
+  int64_t count_ = 0;
+};
+
 struct RoiAlignBody {
   PackedFloats x, rois, out;
+  PieceScratch<RegionTaps::Tap> taps;
   int batches;
   int64_t images = 0, channels = 0, height = 0, width = 0, count = 0, ph = 0, pw = 0, box_numbers = 0;
   bool largest = false;
   RoiRule rule = {};
+  static constexpr int64_t kMostBins = 256;
 
   void operator()(const Frame& frame) const {
     const float *planes = x.Load(frame), *boxes = rois.Load(frame);
     float* to = out.Begin(frame);
-    ParallelFor(count, std::max<int64_t>(1, 64 / channels), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r)
-        Roi(planes, RegionAt(frame, boxes, r), to + r * channels * ph * pw);
+    taps.For(frame, [&](int64_t begin, int64_t end, RegionTaps::Tap* memory) {
+      for (int64_t r = begin; r < end; ++r) {
+        const Region region = RegionAt(frame, boxes, r);
+        (IsSmall(region) ? Means(planes, region, to + r * channels * ph * pw, RegionTaps(memory))
+                         : Roi(planes, region, to + r * channels * ph * pw));
+      }
     });
     out.Finish(frame);
+  }
+
+  // All its samples have room, and their places as well.
+  bool IsSmall(const Region& region) const {
+    const int64_t most = RegionTaps::kMost / std::max<int64_t>(ph * pw, 1);
+    return !largest && ph * pw <= kMostBins && region.rows > 0 && region.columns > 0 && region.rows <= most &&
+           region.columns <= most / region.rows && height * width <= std::numeric_limits<int32_t>::max();
+  }
+
+  // Where the samples are is found once for all channels.
+  void Means(const float* planes, const Region& region, float* to, RegionTaps found) const {
+    int64_t ends[kMostBins];
+    for (int64_t bin = 0; bin < ph * pw; ++bin) {
+      const Grid g = region.Bin(bin / pw, bin % pw);
+      const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
+      for (int64_t i = rows.first; i < rows.end; ++i) {
+        for (int64_t j = columns.first; j < columns.end; ++j) {
+          if (const Corners p = Around(g.y(i), g.x(j), height, width); p.inside) found.Add(p);
+        }
+      }
+      ends[bin] = found.count();
+    }
+    const float* plane = planes + region.image * channels * height * width;
+    const auto samples = static_cast<float>(region.rows * region.columns);
+    for (int64_t c = 0; c < channels; ++c, plane += height * width) {
+      for (int64_t bin = 0, first = 0; bin < ph * pw; first = ends[bin++])
+        *to++ = found.Sum(plane, first, ends[bin]) / samples;
+    }
   }
 
   Region RegionAt(const Frame& frame, const float* boxes, int64_t r) const {
@@ -299,10 +367,12 @@ void PlanRoiAlign(Plan& plan, const RoiArgs& args) {
   RoiAlignBody body{.x = {args.x, Flow::kIn, plan},
                     .rois = {args.rois, Flow::kIn, plan},
                     .out = {args.out, Flow::kOut, plan},
+                    .taps = {},
                     .batches = args.batches.binding};
   body.images = x[0], body.channels = x[1], body.height = x[2], body.width = x[3];
   body.count = out[0], body.ph = out[2], body.pw = out[3], body.box_numbers = args.rois.shape()[1];
   body.largest = args.largest, body.rule = args.rule;
+  body.taps = {plan, body.count, std::max<int64_t>(1, 64 / body.channels), RegionTaps::kMost};
   plan.SetBody(body);
 }
 
