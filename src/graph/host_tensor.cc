@@ -47,6 +47,11 @@ HostTensor::HostTensor(DType dtype, const Shape& shape, Fill fill) : dtype_(dtyp
     Fail(kShapeInvalid, "graph-shape-open",
          "a tensor of shape {} cannot hold elements: each of its sizes must be known", shape.ToString());
   }
+  if (bytes() <= kFewBytes) {
+    std::memset(few_, 0, sizeof few_);
+    data_ = few_;
+    return;
+  }
   auto memory = Allocate(bytes(), fill);
   data_ = static_cast<const std::byte*>(memory.get());
   owner_ = std::move(memory);

@@ -24,12 +24,14 @@ class HostTensor {
   HostTensor(DType dtype, const Shape& shape, Fill fill = Fill::kZeros);
   // Somebody else's bytes, which `owner` keeps alive.
   HostTensor(DType dtype, const Shape& shape, const void* data, std::shared_ptr<const void> owner);
-  // The bytes of another one, which need not live on.
-  HostTensor(DType dtype, const Shape& shape, const HostTensor& source)
-      : HostTensor(dtype, shape, source.data_, source.owner_) {}
+  // The bytes of another one, which is kept alive.
+  HostTensor(DType dtype, const Shape& shape, const std::shared_ptr<const HostTensor>& source)
+      : HostTensor(dtype, shape, source->data_, OwnerOf(source)) {}
   // A sequence of tensors, which only the interpreter knows: a value of no type and no elements.
   using Members = std::vector<std::shared_ptr<const HostTensor>>;
   explicit HostTensor(Members members);
+  HostTensor(const HostTensor&) = delete;  // its bytes may lie in it
+  HostTensor& operator=(const HostTensor&) = delete;
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
@@ -54,9 +56,17 @@ class HostTensor {
   std::vector<double> Reals() const;
 
  private:
+  // Never a chain of them, which would be as long as a loop.
+  static std::shared_ptr<const void> OwnerOf(const std::shared_ptr<const HostTensor>& source) {
+    return source->owner_ != nullptr ? source->owner_ : source;
+  }
+
+  static constexpr size_t kFewBytes = 32, kSlack = 64;  // behind the elements, readable zeros
+
   DType dtype_;
   Shape shape_;
   const std::byte* data_;
+  alignas(16) std::byte few_[kFewBytes + kSlack];  // those of a small tensor: loops of models make many
   std::shared_ptr<const void> owner_;
   std::shared_ptr<const Members> members_;
 };

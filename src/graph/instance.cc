@@ -304,7 +304,7 @@ class DynamicInstance final : public Instance {
         copy = std::make_shared<HostTensor>(DType::kU8, Shape{static_cast<int64_t>(found->second)});
         std::memcpy(copy->mutable_data(), found->first, found->second);
       }
-      output = std::make_shared<HostTensor>(output->dtype(), output->shape(), *copy);
+      output = std::make_shared<HostTensor>(output->dtype(), output->shape(), copy);
     }
     return outputs;
   }

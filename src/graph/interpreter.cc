@@ -1,5 +1,6 @@
 #include "graph/interpreter.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -15,30 +16,34 @@ namespace {
 // The memory behind the values of one node.
 class Frames {
  public:
-  Frames(const Translated& node, std::span<const Constant> inputs)
-      : node_(node), values_(node.values.size()) {
+  Frames(const Translated& node, std::span<const Constant> inputs, NodeScratch& scratch)
+      : node_(node), values_(scratch.values), addresses_(scratch.addresses) {
+    values_.assign(node.values.size(), nullptr);
     for (size_t i = 0; i < node.values.size(); ++i) {
       if (values_[i] == nullptr) values_[i] = Make(i, inputs);  // an output that is the same memory made it
     }
   }
+  ~Frames() { values_.clear(); }
+  Frames(const Frames&) = delete;
+  Frames& operator=(const Frames&) = delete;
 
   void Run(const Step& step) {
-    std::vector<char*> at;
-    for (int value : step.values) at.push_back(value < 0 ? nullptr : DataOf(value));
+    addresses_.clear();
+    for (int value : step.values) addresses_.push_back(value < 0 ? nullptr : DataOf(value));
     std::optional<HostTensor> workspace;
     if (uint64_t bytes = step.plan->workspace_bytes(); bytes != 0) {
       workspace.emplace(DType::kU8, Shape{static_cast<int64_t>(bytes)}, HostTensor::Fill::kNothing);
     }
-    step.plan->Run({at.data(), workspace ? reinterpret_cast<char*>(workspace->mutable_data()) : nullptr});
+    step.plan->Run(
+        {addresses_.data(), workspace ? reinterpret_cast<char*>(workspace->mutable_data()) : nullptr});
   }
 
-  std::vector<Constant> Outputs() const {
-    auto first = values_.begin() + node_.inputs;
-    return {first, first + node_.outputs};
+  void MoveOutputs(std::span<Constant> to) {
+    for (size_t i = 0; i < to.size(); ++i) to[i] = std::move(values_[static_cast<size_t>(node_.inputs) + i]);
   }
 
  private:
-  Constant Make(size_t i, std::span<const Constant> inputs) const {
+  Constant Make(size_t i, std::span<const Constant> inputs) {
     const LocalValue& value = node_.values[i];
     if (i < inputs.size()) return inputs[i];
     if (value.given != nullptr) return value.given;
@@ -46,10 +51,10 @@ class Frames {
       return std::make_shared<HostTensor>(value.dtype, value.shape, HostTensor::Fill::kNothing);
     // An output may be an alias of what comes after it: an intermediate.
     const Constant& source = SourceOf(value.same_memory_as, inputs);
-    return std::make_shared<HostTensor>(value.dtype, value.shape, *source);
+    return std::make_shared<HostTensor>(value.dtype, value.shape, source);
   }
 
-  const Constant& SourceOf(int number, std::span<const Constant> inputs) const {
+  const Constant& SourceOf(int number, std::span<const Constant> inputs) {
     auto i = static_cast<size_t>(number);
     if (values_[i] == nullptr) values_[i] = Make(i, inputs);
     return values_[i];
@@ -61,7 +66,8 @@ class Frames {
   }
 
   const Translated& node_;
-  mutable std::vector<Constant> values_;
+  std::vector<Constant>& values_;
+  std::vector<char*>& addresses_;
 };
 
 // How often each node's outputs are still wanted.
@@ -78,10 +84,11 @@ std::vector<int> CountUses(const Graph& graph) {
   return uses;
 }
 
-std::vector<Constant> RunSteps(const Translated& node, std::span<const Constant> inputs) {
-  Frames frames(node, inputs);
+void RunSteps(const Translated& node, std::span<const Constant> inputs, NodeScratch& scratch,
+              std::span<Constant> outputs) {
+  Frames frames(node, inputs, scratch);
   for (const Step& step : node.steps) frames.Run(step);
-  return frames.Outputs();
+  frames.MoveOutputs(outputs);
 }
 
 std::vector<Constant> RunControl(ControlFunction control, const Node& node, std::span<const Constant> inputs,
@@ -106,10 +113,10 @@ class OneRun final : public BodyRunner {
 class PreparedNode {
  public:
   // `constants`: of the graph's nodes.
-  std::vector<Constant> Run(const Node& node, std::span<const Constant> constants,
-                            std::span<const Constant> inputs) {
+  void Run(const Node& node, std::span<const Constant> constants, std::span<const Constant> inputs,
+           NodeScratch& scratch, std::span<Constant> outputs) {
     if (!Fits(inputs)) Prepare(node, constants, inputs);
-    return RunSteps(translated_, inputs);
+    RunSteps(translated_, inputs, scratch, outputs);
   }
 
  private:
@@ -173,10 +180,11 @@ class PreparedNode {
 };
 
 Interpreter::Interpreter(const Graph& graph)
-    : graph_(graph), uses_(CountUses(graph)), prepared_(graph.nodes.size()) {
+    : graph_(graph), uses_(CountUses(graph)), prepared_(graph.nodes.size()), places_{0} {
   for (const Node& node : graph.nodes) {
     constants_.push_back(ConstantOf(node));
     controls_.push_back(FindControl(node.type));
+    places_.push_back(places_.back() + static_cast<size_t>(std::max(node.outputs, 1)));
   }
 }
 
@@ -188,29 +196,38 @@ std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs, OpListe
          graph_.inputs.size(), inputs.size());
   }
   std::vector<int> left = uses_;
-  std::vector<std::vector<Constant>> results(graph_.nodes.size());
-  const auto value = [&results](const Port& port) -> Constant {
-    return port.present() ? results[static_cast<size_t>(port.node)][static_cast<size_t>(port.output)]
+  std::vector<Constant> results(places_.back());
+  const auto results_of = [&](size_t node) {
+    return std::span(results).subspan(places_[node], places_[node + 1] - places_[node]);
+  };
+  const auto value = [&](const Port& port) -> Constant {
+    return port.present() ? results_of(static_cast<size_t>(port.node))[static_cast<size_t>(port.output)]
                           : nullptr;
   };
-  for (size_t i = 0; i < inputs.size(); ++i) results[static_cast<size_t>(graph_.inputs[i])] = {inputs[i]};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    results_of(static_cast<size_t>(graph_.inputs[i])).front() = inputs[i];
   std::vector<Constant> arguments;
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     if (node.type == kDataType || uses_[n] == 0) continue;
     if (constants_[n] != nullptr) {
-      results[n] = {constants_[n]};
+      results_of(n).front() = constants_[n];
       continue;
     }
     arguments.clear();
     for (const Port& port : node.inputs) arguments.push_back(value(port));
     const int64_t begin = listener == nullptr ? 0 : NowNs();
-    results[n] = controls_[n] != nullptr ? RunControl(controls_[n], node, arguments, *this)
-                                         : prepared_[n].Run(node, constants_, arguments);
+    if (controls_[n] != nullptr) {
+      std::vector<Constant> outputs = RunControl(controls_[n], node, arguments, *this);
+      std::move(outputs.begin(), outputs.begin() + node.outputs, results_of(n).begin());
+    } else {
+      prepared_[n].Run(node, constants_, arguments, scratch_,
+                       results_of(n).first(static_cast<size_t>(node.outputs)));
+    }
     if (listener != nullptr) listener->Ran(node.name, node.type, begin, NowNs());
     for (const Port& port : node.inputs) {
-      if (port.present() && --left[static_cast<size_t>(port.node)] == 0)
-        results[static_cast<size_t>(port.node)].clear();
+      if (!port.present() || --left[static_cast<size_t>(port.node)] != 0) continue;
+      for (Constant& result : results_of(static_cast<size_t>(port.node))) result.reset();
     }
   }
   std::vector<Constant> outputs;
@@ -234,7 +251,10 @@ std::vector<Constant> EvaluateNode(const Node& node, std::span<const Constant> i
     known.push_back(input == nullptr ? KnownInput{}
                                      : KnownInput{true, input->dtype(), input->shape(), input, false});
   }
-  return RunSteps(TranslateNode(node, known), inputs);
+  NodeScratch scratch;
+  std::vector<Constant> outputs(static_cast<size_t>(node.outputs));
+  RunSteps(TranslateNode(node, known), inputs, scratch, outputs);
+  return outputs;
 }
 
 std::vector<Constant> Evaluate(const Graph& graph, std::span<const Constant> inputs) {

@@ -21,6 +21,12 @@ std::vector<Constant> Evaluate(const Graph& graph, std::span<const Constant> inp
 
 class PreparedNode;
 
+// Room that nodes take turns in.
+struct NodeScratch {
+  std::vector<Constant> values;
+  std::vector<char*> addresses;
+};
+
 // The same for a graph that runs again and again, as a loop's body does: what was made ready for a node
 // serves as long as its inputs keep their types, and their elements where those decided.
 class Interpreter final : public BodyRunner {
@@ -37,6 +43,8 @@ class Interpreter final : public BodyRunner {
   std::vector<Constant> constants_;        // of each node, as are
   std::vector<ControlFunction> controls_;  // null for those that compute, and
   std::vector<PreparedNode> prepared_;
+  std::vector<size_t> places_;  // of each node's outputs among all results, and the end
+  NodeScratch scratch_;
   std::unordered_map<const Graph*, std::unique_ptr<Interpreter>> bodies_;
 };
 

@@ -204,7 +204,7 @@ class ProgramBuilder {
     Value& from = locals[static_cast<size_t>(source)];
     locals[i].storage = StorageOf(from);
     if (from.constant != nullptr) {
-      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape, *from.constant);
+      locals[i].constant = std::make_shared<HostTensor>(locals[i].dtype, locals[i].shape, from.constant);
     }
   }
 

@@ -245,9 +245,9 @@ TEST(Fallback, TheGradientOfAFilter) {
 
 // Integers from -127 to 127 with a scale of one lose nothing.
 TEST(Fallback, AScaleThatLosesLeast) {
-  HostTensor numbers(DType::kF32, {255});
-  for (int i = 0; i < 255; ++i) numbers.as<float>()[i] = static_cast<float>(i - 127);
-  const Constant data = std::make_shared<HostTensor>(numbers);
+  const auto numbers = std::make_shared<HostTensor>(DType::kF32, Shape{255});
+  for (int i = 0; i < 255; ++i) numbers->as<float>()[i] = static_cast<float>(i - 127);
+  const Constant data = numbers;
   const Attributes search{{"min_percentile", 0.999999},
                           {"max_percentile", 0.999999},
                           {"search_range", Near{0.5, 1.5}},

@@ -77,9 +77,10 @@ Constant PlaceTable(const HostTensor& x, bool dims_first, DType dtype) {
   const std::vector<uint8_t> truth = TruthOf(x);
   const auto count = static_cast<int64_t>(truth.size()) - std::count(truth.begin(), truth.end(), 0);
   const int rank = x.shape().rank();
-  HostTensor table(DType::kI64, dims_first ? Shape{rank, count} : Shape{count, rank});
+  auto table =
+      std::make_shared<HostTensor>(DType::kI64, dims_first ? Shape{rank, count} : Shape{count, rank});
   const int64_t along = dims_first ? 1 : rank, across = dims_first ? count : 1;
-  int64_t* place = table.as<int64_t>();
+  int64_t* place = table->as<int64_t>();
   const int64_t row = rank == 0 ? 1 : x.shape().back(0);
   Shape at = Shape::Filled(rank, 0);  // where the row begins
   for (auto first = truth.begin(); first != truth.end(); first += row) {
@@ -92,9 +93,9 @@ Constant PlaceTable(const HostTensor& x, bool dims_first, DType dtype) {
     for (int d = rank - 2; d >= 0 && ++at[d] == x.shape()[d]; --d) at[d] = 0;
   }
   if (!IsInt(dtype)) Fail(kTypeInvalid, "graph-constant-type", "places cannot be given as {}", NameOf(dtype));
-  if (dtype == DType::kI64) return std::make_shared<HostTensor>(std::move(table));
-  auto result = std::make_shared<HostTensor>(dtype, table.shape());
-  tensor::Convert(dtype, result->mutable_data(), DType::kI64, table.data(), table.count());
+  if (dtype == DType::kI64) return table;
+  auto result = std::make_shared<HostTensor>(dtype, table->shape());
+  tensor::Convert(dtype, result->mutable_data(), DType::kI64, table->data(), table->count());
   return result;
 }
 
