@@ -15,7 +15,7 @@ namespace {
 struct Panels {
   int64_t depth, width;         // channels of a group: of the input, of the result
   int64_t lanes, vectors;       // of a panel
-  int64_t together, per_group;  // groups in a panel; or panels of a group
+  int64_t together, per_group;  // groups in a panel (fewer in the last one); or panels of a group
   bool spread() const { return together > 1; }
   int64_t columns() const { return lanes * vectors; }
 
@@ -23,7 +23,7 @@ struct Panels {
       : depth(g.in_channels / g.groups),
         width(g.out_channels / g.groups),
         lanes(BestGroupedConvLoops().lanes) {
-    together = width < lanes && lanes % width == 0 && g.groups % (lanes / width) == 0 ? lanes / width : 1;
+    together = width < lanes && lanes % width == 0 && g.groups > 1 ? lanes / width : 1;
     const int64_t needed = (width + lanes - 1) / lanes;
     vectors = needed % 3 == 0 ? 3 : needed % 2 == 0 ? 2 : 1;
     per_group = needed / vectors;
@@ -89,7 +89,7 @@ class GroupedRun {
   void Part(const Place& place) const {
     const Panels& p = c_.panels;
     for (int64_t group = 0; group < g_.groups; group += p.together) {
-      Gather(place, group * p.depth);
+      Gather(place, group);
       for (int64_t panel = 0; panel < p.per_group; ++panel) Rows(place, group, panel);
     }
     for (int64_t r = 0; r < place.rows; ++r)
@@ -101,8 +101,9 @@ class GroupedRun {
     return static_cast<float*>(call_.dst) + pixel * g_.out_channels;
   }
 
-  // Lines of pixels of the groups from `channel` on, with zeros outside of the image.
-  void Gather(const Place& place, int64_t channel) const {
+  // Lines of pixels of the groups from `group` on, with zeros outside of the image.
+  void Gather(const Place& place, int64_t group) const {
+    const int64_t channel = group * c_.panels.depth, groups = g_.groups - group;
     const auto* image =
         static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
     const int64_t top = place.row * g_.stride[1] - g_.before[1],
@@ -121,7 +122,7 @@ class GroupedRun {
       std::fill_n(to + end * c_.pixel, (c_.wide - end) * c_.pixel, 0.0f);
       const float* from = image + (y * g_.in[2] + left + begin) * g_.in_channels + channel;
       if (c_.panels.spread()) {
-        c_.loops.spread(from, g_.in_channels, c_.panels.depth, c_.panels.width, end - begin,
+        c_.loops.spread(from, g_.in_channels, {c_.panels.depth, c_.panels.width, groups}, end - begin,
                         to + begin * c_.pixel);
       } else {
         c_.loops.gather(from, g_.in_channels, c_.panels.depth, end - begin, to + begin * c_.pixel);
@@ -140,7 +141,8 @@ class GroupedRun {
     row.weights = static_cast<const float*>(call_.weights) + number * tap_count * p.depth * p.columns();
     row.bias = c_.spec.bias ? static_cast<const float*>(call_.bias) + channel : nullptr;
     row.to_step = g_.out_channels, row.pixels = place.columns, row.add = c_.spec.residual;
-    row.channels = std::min(p.columns(), p.width * p.together - panel * p.columns());
+    row.channels =
+        std::min(p.columns(), p.width * std::min(p.together, g_.groups - group) - panel * p.columns());
     for (int64_t r = 0; r < place.rows; ++r, row.from += g_.stride[1] * c_.wide * c_.pixel) {
       row.to = Result(place, r) + channel;
       if (p.spread()) {
@@ -165,6 +167,7 @@ bool GroupedLayout(const ConvSpec& spec, WeightLayout* layout) {
   *layout = {};
   std::copy(sizes.begin(), sizes.end(), layout->sizes);
   std::copy(sizes.begin(), sizes.end(), layout->padded);
+  layout->padded[0] = (g.groups + p.together - 1) / p.together * p.together;
   layout->padded[1] = p.spread() ? p.width : p.per_group * p.columns();
   const int64_t tap = p.depth * p.columns(), panel = TapsOfImage(g) * tap;
   const int64_t strides[] = {panel * p.per_group, panel, p.columns(), panel, g.kernel[2] * tap, tap};

@@ -126,24 +126,25 @@ HWY_ATTR void GatherGroup(const float* from, int64_t step, int64_t depth, int64_
 // Where the pixel is one vector and its groups do not cross blocks of four lanes, `spread(v, i)` gives
 // channel i of each.
 template <int64_t kDepth, class Spread>
-HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t pixels, float* to,
+HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t groups, int64_t pixels, float* to,
                                    const Spread& spread) {
   const D d;
   for (int64_t p = 0; p < pixels; ++p, from += step) {
-    const V pixel = hn::LoadU(d, from);
+    const V pixel = LoadOfGroup(from, groups * kDepth);
     for (int64_t i = 0; i < kDepth; ++i, to += GroupedLanes()) hn::StoreU(spread(pixel, i), d, to);
   }
 }
 
 // False: not of so many channels.
-HWY_INLINE bool SpreadVectors(const float* from, int64_t step, int64_t depth, int64_t pixels, float* to) {
-  if (depth == 1) {
-    SpreadGroupVectors<1>(from, step, pixels, to, [](V v, int64_t) HWY_ATTR { return v; });
-  } else if (depth == 2) {
-    SpreadGroupVectors<2>(from, step, pixels, to,
+HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                              float* to) {
+  if (of.depth == 1) {
+    SpreadGroupVectors<1>(from, step, of.groups, pixels, to, [](V v, int64_t) HWY_ATTR { return v; });
+  } else if (of.depth == 2) {
+    SpreadGroupVectors<2>(from, step, of.groups, pixels, to,
                           [](V v, int64_t i) HWY_ATTR { return i == 0 ? hn::DupEven(v) : hn::DupOdd(v); });
-  } else if (depth == 4) {
-    SpreadGroupVectors<4>(from, step, pixels, to, [](V v, int64_t i) HWY_ATTR {
+  } else if (of.depth == 4) {
+    SpreadGroupVectors<4>(from, step, of.groups, pixels, to, [](V v, int64_t i) HWY_ATTR {
       return i == 0   ? hn::Broadcast<0>(v)
              : i == 1 ? hn::Broadcast<1>(v)
              : i == 2 ? hn::Broadcast<2>(v)
@@ -155,16 +156,17 @@ HWY_INLINE bool SpreadVectors(const float* from, int64_t step, int64_t depth, in
   return true;
 }
 #else
-HWY_INLINE bool SpreadVectors(const float*, int64_t, int64_t, int64_t, float*) { return false; }
+HWY_INLINE bool SpreadVectors(const float*, int64_t, const SpreadOfGroups&, int64_t, float*) { return false; }
 #endif
 
-HWY_ATTR void SpreadGroups(const float* from, int64_t step, int64_t depth, int64_t width, int64_t pixels,
+HWY_ATTR void SpreadGroups(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                            float* to) {
-  const int64_t lanes = GroupedLanes();
-  if (depth == width && lanes >= 4 && SpreadVectors(from, step, depth, pixels, to)) return;
+  const int64_t lanes = GroupedLanes(), filled = std::min(lanes, of.groups * of.width);
+  if (of.depth == of.width && lanes >= 4 && SpreadVectors(from, step, of, pixels, to)) return;
   for (int64_t p = 0; p < pixels; ++p, from += step) {
-    for (int64_t i = 0; i < depth; ++i, to += lanes) {
-      for (int64_t l = 0; l < lanes; ++l) to[l] = from[l / width * depth + i];
+    for (int64_t i = 0; i < of.depth; ++i, to += lanes) {
+      for (int64_t l = 0; l < filled; ++l) to[l] = from[l / of.width * of.depth + i];
+      std::fill(to + filled, to + lanes, 0.0f);
     }
   }
 }

@@ -21,6 +21,12 @@ struct GroupedRow {
   bool add;  // to what is there
 };
 
+// Channels of a group in the input and in the result, and how many groups there are from the first one on:
+// lanes beyond them are zeros.
+struct SpreadOfGroups {
+  int64_t depth, width, groups;
+};
+
 struct GroupedConvLoops {
   int64_t lanes;
   // Each channel of the input is one number for all lanes.
@@ -29,8 +35,8 @@ struct GroupedConvLoops {
   void (*spread_row)(const GroupedRow& row);
   // Pixels of `depth` floats, `step` apart, one after the other.
   void (*gather)(const float* from, int64_t step, int64_t depth, int64_t pixels, float* to);
-  // ... as vectors for spread_row: element i of the group that a lane belongs to, of `width` lanes each.
-  void (*spread)(const float* from, int64_t step, int64_t depth, int64_t width, int64_t pixels, float* to);
+  // ... as vectors for spread_row: element i of the group that a lane belongs to.
+  void (*spread)(const float* from, int64_t step, const SpreadOfGroups& groups, int64_t pixels, float* to);
 };
 
 // For this processor.
