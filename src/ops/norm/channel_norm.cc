@@ -27,8 +27,10 @@ struct Numbers {
   }
   double At(const Frame& frame, int64_t i, double missing) const {
     if (binding < 0) return missing;
+    const char* at = frame.at[binding] + offset + i * step;
+    if (type == DType::kF32) return static_cast<double>(*reinterpret_cast<const float*>(at));
     double value;
-    Convert(DType::kF64, &value, type, frame.at[binding] + offset + i * step, 1);
+    Convert(DType::kF64, &value, type, at, 1);
     return value;
   }
 };
