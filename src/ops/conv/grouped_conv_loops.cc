@@ -150,25 +150,48 @@ HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGro
              : i == 2 ? hn::Broadcast<2>(v)
                       : hn::Broadcast<3>(v);
     });
+  } else if (of.depth == 8 && GroupedLanes() == 16) {
+    int32_t places[8][16];
+    for (int i = 0; i < 8; ++i) {
+      for (int l = 0; l < 16; ++l) places[i][l] = l / 8 * 8 + i;
+    }
+    SpreadGroupVectors<8>(from, step, of.groups, pixels, to, [&places](V v, int64_t i) HWY_ATTR {
+      return hn::TableLookupLanes(v, hn::SetTableIndices(D(), places[i]));
+    });
   } else {
     return false;
   }
   return true;
 }
+
+// Of any number of channels.
+HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                          float* to) {
+  const D d;
+  const hn::RebindToSigned<D> whole;
+  const int64_t lanes = GroupedLanes(), filled = std::min(lanes, of.groups * of.width);
+  HWY_ALIGN int32_t places[HWY_MAX_BYTES / 4] = {};
+  for (int64_t l = 0; l < filled; ++l) places[l] = static_cast<int32_t>(l / of.width * of.depth);
+  const auto at = hn::Load(whole, places);
+  const auto mask = hn::FirstN(d, static_cast<size_t>(filled));
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    for (int64_t i = 0; i < of.depth; ++i, to += lanes)
+      hn::StoreU(hn::IfThenElseZero(mask, hn::GatherIndex(d, from + i, at)), d, to);
+  }
+}
 #else
 HWY_INLINE bool SpreadVectors(const float*, int64_t, const SpreadOfGroups&, int64_t, float*) { return false; }
+
+HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                          float* to) {
+  for (int64_t p = 0; p < pixels; ++p, from += step) to = std::copy_n(from, of.depth, to);
+}
 #endif
 
 HWY_ATTR void SpreadGroups(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                            float* to) {
-  const int64_t lanes = GroupedLanes(), filled = std::min(lanes, of.groups * of.width);
-  if (of.depth == of.width && lanes >= 4 && SpreadVectors(from, step, of, pixels, to)) return;
-  for (int64_t p = 0; p < pixels; ++p, from += step) {
-    for (int64_t i = 0; i < of.depth; ++i, to += lanes) {
-      for (int64_t l = 0; l < filled; ++l) to[l] = from[l / of.width * of.depth + i];
-      std::fill(to + filled, to + lanes, 0.0f);
-    }
-  }
+  if (of.depth != of.width || GroupedLanes() < 4 || !SpreadVectors(from, step, of, pixels, to))
+    SpreadAny(from, step, of, pixels, to);
 }
 
 const GroupedConvLoops& GroupedLoops() {
