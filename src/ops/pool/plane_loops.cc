@@ -83,7 +83,7 @@ HWY_INLINE int64_t RowsBy(D d, int64_t i, T* to, const T* from, int64_t count, i
 
 // Rows end anywhere: what is left is taken by smaller vectors.
 template <class Op, class T>
-HWY_ATTR void Rows(T* to, const T* from, int64_t count, int64_t row_step, int64_t n, bool more) {
+HWY_ATTR void Line(T* to, const T* from, int64_t count, int64_t row_step, int64_t n, bool more) {
   constexpr size_t kHalf = 32 / sizeof(T);
   int64_t i = RowsBy<Op>(hn::ScalableTag<T>(), 0, to, from, count, row_step, n, more);
   i = RowsBy<Op>(hn::CappedTag<T, kHalf>(), i, to, from, count, row_step, n, more);
@@ -93,6 +93,12 @@ HWY_ATTR void Rows(T* to, const T* from, int64_t count, int64_t row_step, int64_
     for (int64_t r = 0; r < count; ++r) all = Op::OfTwo(from[r * row_step + i], all);
     to[i] = all;
   }
+}
+
+template <class Op, class T>
+void Lines(const PlaneLines<T>& l) {
+  for (int64_t r = 0; r < l.results; ++r)
+    Line<Op>(l.to + r * l.to_pitch, l.from + r * l.from_pitch, l.count, l.row_step, l.n, l.more);
 }
 
 // What the taps of `lanes` windows leave, kStride apart. Windows of neighbouring taps share what is loaded.
@@ -177,20 +183,23 @@ HWY_ATTR void Strided(T* to, const T* from, const PlaneWindows& w) {
 
 template <class Op, class T>
 void Along(T* to, const T* from, const PlaneWindows& w) {
-  if (w.stride == 1) return Strided<Op, 1>(to, from, w);
-  if (w.stride == 2) return Strided<Op, 2>(to, from, w);
-  if (w.stride == 3) return Strided<Op, 3>(to, from, w);
-  Apart<Op>(to, from, w);
+  const auto row = w.stride == 1   ? &Strided<Op, 1, T>
+                   : w.stride == 2 ? &Strided<Op, 2, T>
+                   : w.stride == 3 ? &Strided<Op, 3, T>
+                                   : &Apart<Op, T>;
+  for (int64_t r = 0; r < w.rows; ++r) row(to + r * w.to_pitch, from + r * w.from_pitch, w);
 }
 
 template <class T>
-void Scale(T* __restrict__ to, const T* __restrict__ factors, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] *= factors[i];
+void Scale(T* __restrict__ to, const T* __restrict__ factors, int64_t n, int64_t rows) {
+  for (int64_t r = 0; r < rows; ++r, to += n) {
+    for (int64_t i = 0; i < n; ++i) to[i] *= factors[i];
+  }
 }
 
-constexpr PlaneLoops<float> kLoopsF32{&Rows<Most, float>, &Rows<Sum, float>, &Along<Most, float>,
+constexpr PlaneLoops<float> kLoopsF32{&Lines<Most, float>, &Lines<Sum, float>, &Along<Most, float>,
                                       &Along<Sum, float>, &Scale<float>};
-constexpr PlaneLoops<double> kLoopsF64{&Rows<Most, double>, &Rows<Sum, double>, &Along<Most, double>,
+constexpr PlaneLoops<double> kLoopsF64{&Lines<Most, double>, &Lines<Sum, double>, &Along<Most, double>,
                                        &Along<Sum, double>, &Scale<double>};
 const PlaneLoops<float>& PlaneLoopsF32() { return kLoopsF32; }
 const PlaneLoops<double>& PlaneLoopsF64() { return kLoopsF64; }

@@ -5,22 +5,35 @@
 
 namespace belay::ops {
 
-// Windows that follow each other in a row: the i-th has `taps` elements, `step` apart, from i * stride.
+// Rows of n elements that become one, for several results at once: the r-th is made of `count` rows,
+// `row_step` apart, from `from` + r * from_pitch on.
+template <class T>
+struct PlaneLines {
+  T* to;
+  const T* from;
+  int64_t results, to_pitch, from_pitch;
+  int64_t count, row_step, n;
+  bool more;  // what is in `to` already counts, too
+};
+
+// Windows that follow each other in a row, of several rows: the i-th has `taps` elements, `step` apart, from
+// i * stride.
 struct PlaneWindows {
   // How many elements behind the last one that a window sees may be read.
   static constexpr int64_t kSlack = 64;
 
   int64_t count, stride, taps, step;
+  int64_t rows, to_pitch, from_pitch;
 };
 
 template <class T>
 struct PlaneLoops {
-  // to[i] of `count` rows, `row_step` apart, of n elements; with `more`, of what is in `to` already, too.
-  void (*max_rows)(T* to, const T* from, int64_t count, int64_t row_step, int64_t n, bool more);
-  void (*add_rows)(T* to, const T* from, int64_t count, int64_t row_step, int64_t n, bool more);
+  void (*max_lines)(const PlaneLines<T>& lines);
+  void (*add_lines)(const PlaneLines<T>& lines);
   void (*max_along)(T* to, const T* from, const PlaneWindows& windows);
   void (*add_along)(T* to, const T* from, const PlaneWindows& windows);
-  void (*scale)(T* to, const T* factors, int64_t n);
+  // `rows` rows of n elements, one behind the other, times the same factors.
+  void (*scale)(T* to, const T* factors, int64_t n, int64_t rows);
 };
 
 const PlaneLoops<float>& BestPlaneLoopsF32();

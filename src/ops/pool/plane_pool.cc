@@ -34,7 +34,7 @@ std::vector<Run> RunsOf(const PoolSpans& spans) {
         continue;
       }
     }
-    runs.push_back({static_cast<int64_t>(i), span.start, {1, 1, span.taps, span.step}});
+    runs.push_back({static_cast<int64_t>(i), span.start, {1, 1, span.taps, span.step, 1, 0, 0}});
   }
   return runs;
 }
@@ -156,37 +156,79 @@ struct PlaneBody {
       std::fill(scratch + i * each, rows + i * each, None());
       std::fill(rows + i * each + s.in[2], scratch + (i + 1) * each, None());
     }
-    Row seen(s, begin), summed = seen;
-    for (int64_t r = begin, next; r < end; r = next) {
-      next = std::min(end, r + together);
-      for (int64_t i = r; i < next; ++i, seen.Next(s)) Gather(from, seen, rows + (i - r) * each);
-      for (int64_t i = r; i < next; ++i) Slide(rows + (i - r) * each, to + i * s.out[2]);
-      for (int64_t i = r; s.kind != PoolKind::kMax && i < next; ++i, summed.Next(s)) {
-        const size_t row = static_cast<size_t>(summed.z * s.out[1] + summed.y);
-        loops->scale(to + i * s.out[2], work->divisors.factors[work->divisors.of_row[row]].data(), s.out[2]);
-      }
+    for (int64_t r = begin, count; r < end; r += count) {
+      count = std::min(end - r, together);
+      Gather(from, r, count, rows);
+      Slide(rows, to + r * s.out[2], count);
+      if (s.kind != PoolKind::kMax) Divide(to, r, count);
     }
   }
 
   T None() const { return work->shape.kind == PoolKind::kMax ? -std::numeric_limits<T>::infinity() : T{0}; }
 
-  // The rows that the windows of a row of the result see, as one.
-  void Gather(const T* from, const Row& result, T* row) const {
+  // How many rows from `row` on, at most `most`, see what lies the same way in one plane.
+  int64_t Alike(const Row& row, int64_t most) const {
     const PoolShape& s = work->shape;
-    const PoolSpan &z = result.planes(s), &y = result.lines(s);
-    if (z.count * y.count == 0) return static_cast<void>(std::fill_n(row, s.in[2], None()));
-    const T* image = from + result.image * s.in[0] * s.in[1] * s.in[2];
-    for (int64_t a = 0; a < z.count; ++a) {
-      const T* lines = image + ((z.first + a * z.step) * s.in[1] + y.first) * s.in[2];
-      (s.kind == PoolKind::kMax ? loops->max_rows : loops->add_rows)(row, lines, y.count, y.step * s.in[2],
-                                                                     s.in[2], a > 0);
+    const PoolSpan* lines = &row.lines(s);
+    int64_t count = 1;
+    for (; count < std::min(most, s.out[1] - row.y); ++count) {
+      const PoolSpan &before = lines[count - 1], &next = lines[count];
+      if (next.count != lines->count || next.step != lines->step ||
+          next.first - before.first != lines[1].first - lines->first)
+        break;
+    }
+    return count;
+  }
+
+  // The rows that the windows of each of `count` rows of the result see, as one.
+  void Gather(const T* from, int64_t first, int64_t count, T* rows) const {
+    const PoolShape& s = work->shape;
+    const int64_t each = EachRow(work->reach);
+    Row row(s, first);
+    for (int64_t i = 0, alike; i < count; i += alike, rows += alike * each) {
+      alike = Alike(row, count - i);
+      Lines(from, row, alike, rows);
+      for (int64_t k = 0; k < alike; ++k) row.Next(s);
     }
   }
 
-  void Slide(const T* row, T* to) const {
+  void Lines(const T* from, const Row& row, int64_t alike, T* rows) const {
+    const PoolShape& s = work->shape;
+    const PoolSpan &z = row.planes(s), &y = row.lines(s);
+    const int64_t each = EachRow(work->reach), width = s.in[2];
+    if (z.count * y.count == 0) {
+      for (int64_t k = 0; k < alike; ++k) std::fill_n(rows + k * each, width, None());
+      return;
+    }
+    const int64_t apart = alike > 1 ? (&y)[1].first - y.first : 0;
+    const T* image = from + row.image * s.in[0] * s.in[1] * width;
+    PlaneLines<T> lines{rows, nullptr, alike, each, apart * width, y.count, y.step * width, width, false};
+    for (int64_t a = 0; a < z.count; ++a) {
+      lines.from = image + ((z.first + a * z.step) * s.in[1] + y.first) * width, lines.more = a > 0;
+      (s.kind == PoolKind::kMax ? loops->max_lines : loops->add_lines)(lines);
+    }
+  }
+
+  void Slide(const T* rows, T* to, int64_t count) const {
     for (const Run& run : work->runs) {
-      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(
-          to + run.begin, row + run.start, run.windows);
+      PlaneWindows windows = run.windows;
+      windows.rows = count, windows.to_pitch = work->shape.out[2], windows.from_pitch = EachRow(work->reach);
+      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(to + run.begin,
+                                                                                 rows + run.start, windows);
+    }
+  }
+
+  // Sums become means.
+  void Divide(T* to, int64_t first, int64_t count) const {
+    const PoolShape& s = work->shape;
+    const Divisors<T>& d = work->divisors;
+    Row row(s, first);
+    const auto kind = [&] { return d.of_row[static_cast<size_t>(row.z * s.out[1] + row.y)]; };
+    for (int64_t i = 0; i < count;) {
+      const size_t factors = kind();
+      const int64_t begin = i;
+      for (; i < count && kind() == factors; ++i) row.Next(s);
+      loops->scale(to + (first + begin) * s.out[2], d.factors[factors].data(), s.out[2], i - begin);
     }
   }
 };
