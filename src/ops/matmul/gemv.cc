@@ -23,6 +23,48 @@ struct FourRows {
   const float *row0, *row1, *row2, *row3;
 };
 
+// Adds all elements of vector r to sums[r].
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void AddEachSum(D d, V sum0, V sum1, V sum2, V sum3, float* sums) {
+  sums[0] += hn::GetLane(hn::SumOfLanes(d, sum0)), sums[1] += hn::GetLane(hn::SumOfLanes(d, sum1));
+  sums[2] += hn::GetLane(hn::SumOfLanes(d, sum2)), sums[3] += hn::GetLane(hn::SumOfLanes(d, sum3));
+}
+
+#if HWY_TARGET == HWY_SCALAR
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void AddSums(D d, V sum0, V sum1, V sum2, V sum3, float* sums) {
+  AddEachSum(d, sum0, sum1, sum2, sum3, sums);
+}
+#else
+using Block = hn::FixedTag<float, 4>;
+
+HWY_INLINE hn::Vec<Block> SumOfBlocks(Block, hn::Vec<Block> v) { return v; }
+
+template <class D>
+HWY_INLINE hn::Vec<Block> SumOfBlocks(D d, hn::Vec<D> v) {
+  const hn::Half<D> half;
+  return SumOfBlocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+}
+
+// All four at once: two vectors become one, then four, then their blocks.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void AddSums(D d, V sum0, V sum1, V sum2, V sum3, float* sums) {
+  const hn::RepartitionToWide<D> pairs;
+  const auto of_two = [d](V a, V b) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+  };
+  const auto low = hn::BitCast(pairs, of_two(sum0, sum1)), high = hn::BitCast(pairs, of_two(sum2, sum3));
+  const V all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, low, high)),
+                        hn::BitCast(d, hn::InterleaveUpper(pairs, low, high)));
+  hn::StoreU(hn::Add(SumOfBlocks(d, all), hn::LoadU(Block(), sums)), Block(), sums);
+}
+
+HWY_INLINE void AddSums(Single d, hn::Vec<Single> sum0, hn::Vec<Single> sum1, hn::Vec<Single> sum2,
+                        hn::Vec<Single> sum3, float* sums) {
+  AddEachSum(d, sum0, sum1, sum2, sum3, sums);
+}
+#endif
+
 // Adds to sums[r] what row r makes of columns [from, ...), as many as fill vectors; returns where it stopped.
 template <class D>
 int64_t Dot(D d, const FourRows& w, const float* x, int64_t from, int64_t columns, float* sums) {
@@ -36,16 +78,30 @@ int64_t Dot(D d, const FourRows& w, const float* x, int64_t from, int64_t column
     sum2 = hn::MulAdd(hn::LoadU(d, w.row2 + j), v, sum2);
     sum3 = hn::MulAdd(hn::LoadU(d, w.row3 + j), v, sum3);
   }
-  sums[0] += hn::GetLane(hn::SumOfLanes(d, sum0));
-  sums[1] += hn::GetLane(hn::SumOfLanes(d, sum1));
-  sums[2] += hn::GetLane(hn::SumOfLanes(d, sum2));
-  sums[3] += hn::GetLane(hn::SumOfLanes(d, sum3));
+  AddSums(d, sum0, sum1, sum2, sum3, sums);
   return j;
+}
+
+HWY_INLINE void DotPiece(const FourRows& w, const float* x, int64_t from, int64_t end, float* sums) {
+  const int64_t rest = Dot(hn::ScalableTag<float>(), w, x, from, end, sums);
+  if (rest < end) Dot(Single(), w, x, rest, end, sums);
 }
 
 // So many columns, or rows, are added up in f32; what comes of them is added in f64.
 constexpr int64_t kPieceOfRow = 1024;
 constexpr int64_t kPieceOfColumn = 512;
+
+// What lies behind the first piece.
+void AddPieces(const FourRows& w, const float* x, int64_t columns, float* sums) {
+  double totals[kRows];
+  std::copy_n(sums, kRows, totals);
+  for (int64_t j = kPieceOfRow; j < columns; j += kPieceOfRow) {
+    float piece[kRows] = {};
+    DotPiece(w, x, j, std::min(columns, j + kPieceOfRow), piece);
+    for (int64_t r = 0; r < kRows; ++r) totals[r] += static_cast<double>(piece[r]);
+  }
+  for (int64_t r = 0; r < kRows; ++r) sums[r] = static_cast<float>(totals[r]);
+}
 
 // The last block takes its last row several times over, so that there is one order of summing only.
 void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
@@ -54,15 +110,10 @@ void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t r
     const float* row = w + i * ld;
     const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld,
                         row + last * ld};
-    double totals[kRows] = {};
-    for (int64_t j = 0; j < columns; j += kPieceOfRow) {
-      const int64_t end = std::min(columns, j + kPieceOfRow);
-      float sums[kRows] = {};
-      const int64_t rest = Dot(hn::ScalableTag<float>(), four, x, j, end, sums);
-      Dot(Single(), four, x, rest, end, sums);
-      for (int64_t r = 0; r < kRows; ++r) totals[r] += static_cast<double>(sums[r]);
-    }
-    for (int64_t r = 0; r <= last; ++r) y[i + r] = static_cast<float>(totals[r]);
+    float sums[kRows] = {};
+    DotPiece(four, x, 0, std::min(columns, kPieceOfRow), sums);
+    if (columns > kPieceOfRow) AddPieces(four, x, columns, sums);
+    for (int64_t r = 0; r <= last; ++r) y[i + r] = sums[r];
   }
 }
 
