@@ -1,6 +1,8 @@
 // Executors: what stands between the two stages of an operator.
 #include "api/executor.h"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "base/thread.h"
 #include "ops/overlap.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 #include "runtime/stream.h"
 #include "tensor/codes.h"
 
@@ -152,8 +155,16 @@ void CheckRanks(Plan& plan) {
   }
 }
 
+// A card does not look, and what the results do not share is right.
+void RemarkOnResults(const ops::Plan& plan, const ops::Copied& copied) {
+  if (!rt::Observers::any()) return;
+  const Binding &one = plan.binding(copied.shares_with), &other = plan.binding(copied.written.front());
+  rt::TellRemark("results-overlap",
+                 fmt::format("{} and {} overlap in memory, and both are written", one.name, other.name));
+}
+
 // The kernel, and what goes between the ranks before it or after it.
-void RunExchange(PlanRef plan, std::vector<int> copied, void* workspace, aclOpExecutor* executor,
+void RunExchange(PlanRef plan, ops::Copied copied, void* workspace, aclOpExecutor* executor,
                  rt::Stream& stream) {
   ExchangeOf exchange(*plan, workspace, stream);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
@@ -244,9 +255,11 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
          "this executor was made by {}GetWorkspaceSize; run it with {}", plan->function(), plan->function());
   }
   CheckAddresses(*plan, workspace, workspace_size);
-  std::vector<int> copied;
-  if (ops::HasOverlap(*plan)) [[unlikely]]
-    copied = ops::ReadFromCopies(*plan);
+  ops::Copied copied;
+  if (ops::HasOverlap(*plan)) [[unlikely]] {
+    copied = ops::CopiedOf(*plan);
+    if (!copied.written.empty()) RemarkOnResults(*plan, copied);
+  }
   if (plan->exchange() != nullptr) [[unlikely]]
     return RunExchange(std::move(plan), std::move(copied), workspace, executor, stream);
   if (!plan->repeatable() && !TryRetire(executor)) FailSpent();

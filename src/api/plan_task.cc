@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "ops/overlap.h"
 #include "runtime/memory.h"
 
 namespace belay::api {
@@ -63,9 +63,10 @@ PlanTask::~PlanTask() {
   if (plan_ && spilled()) delete[] more_;
 }
 
-int64_t PlanTask::OwnBytes(std::span<const int> copied) const {
+int64_t PlanTask::OwnBytes(const ops::Copied& copied) const {
   int64_t bytes = 0;
-  for (int i : copied) bytes += RoomAt(i) < 0 ? ops::CopyBytes(plan_->binding(i)) : 0;
+  for (int i : copied.read) bytes += RoomAt(i) < 0 ? ops::CopyBytes(plan_->binding(i)) : 0;
+  for (int i : copied.written) bytes += 2 * ops::CopyBytes(plan_->binding(i));
   return bytes;
 }
 
@@ -75,7 +76,7 @@ int64_t PlanTask::RoomAt(int binding) const {
 }
 
 template <class Body>
-void PlanTask::WithFrame(std::span<const int> copied, char* own, const Body& body) const {
+void PlanTask::WithFrame(const Body& body) const {
   char* few[kOnStack];
   int n = plan_->binding_count();
   // A task runs once at a time, in a model, too.
@@ -85,21 +86,35 @@ void PlanTask::WithFrame(std::span<const int> copied, char* own, const Body& bod
     at[i] = bytes == 0 ? nullptr : static_cast<char*>(rt::View(addresses()[i], bytes));
   }
   uint64_t scratch = plan_->workspace_bytes();
-  char* workspace = scratch == 0 ? nullptr : static_cast<char*>(rt::View(workspace_, scratch));
-  for (int i : copied) {
-    const int64_t room = RoomAt(i);
-    at[i] = ops::MakeCopy(at[i], plan_->binding(i), room < 0 ? own : workspace + room);
-    if (room < 0) own += ops::CopyBytes(plan_->binding(i));
-  }
-  body(ops::Frame{at, workspace});
+  body(at, scratch == 0 ? nullptr : static_cast<char*>(rt::View(workspace_, scratch)));
 }
 
-void PlanTask::RunWithCopies(std::span<const int> copied, char* own) const {
-  WithFrame(copied, own, [this](const ops::Frame& frame) { plan_->Run(frame); });
+void PlanTask::Run() const {
+  WithFrame([this](char** at, char* workspace) { plan_->Run({at, workspace}); });
+}
+
+void PlanTask::RunWithCopies(const ops::Copied& copied, char* own) const {
+  WithFrame([&](char** at, char* workspace) {
+    const auto copy = [&](int i, char* room) {
+      if (room == nullptr) room = std::exchange(own, own + ops::CopyBytes(plan_->binding(i)));
+      return ops::MakeCopy(at[i], plan_->binding(i), room);
+    };
+    for (int i : copied.read) at[i] = copy(i, RoomAt(i) < 0 ? nullptr : workspace + RoomAt(i));
+    std::vector<std::pair<char*, const char*>> places;  // of what is written: its own, and as it was there
+    for (int i : copied.written) {
+      places.emplace_back(at[i], copy(i, nullptr));
+      at[i] = copy(i, nullptr);
+    }
+    plan_->Run({at, workspace});
+    for (size_t w = 0; w < places.size(); ++w) {
+      const int i = copied.written[w];
+      ops::PutChanges(plan_->binding(i), places[w].second, at[i], places[w].first);
+    }
+  });
 }
 
 void PlanTask::RunBefore() const {
-  WithFrame({}, nullptr, [this](const ops::Frame& frame) { plan_->exchange()->before(frame); });
+  WithFrame([this](char** at, char* workspace) { plan_->exchange()->before({at, workspace}); });
 }
 
 void PlanTask::Ranges(rt::RangeVisitor& visit) const {
@@ -127,7 +142,7 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
   if (plan_->workspace_bytes() != 0) visit.Writes(workspace_, plan_->workspace_bytes());
 }
 
-OverlappingPlanTask::OverlappingPlanTask(PlanTask task, std::vector<int> copied) {
+OverlappingPlanTask::OverlappingPlanTask(PlanTask task, ops::Copied copied) {
   const auto bytes = static_cast<size_t>(task.OwnBytes(copied));
   auto own = bytes == 0 ? nullptr : std::make_unique_for_overwrite<char[]>(bytes);
   whole_ = std::make_unique<Whole>(Whole{std::move(task), std::move(copied), std::move(own)});

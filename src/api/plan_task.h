@@ -4,11 +4,10 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "ops/overlap.h"
 #include "ops/plan.h"
 #include "runtime/task.h"
 
@@ -24,20 +23,20 @@ class PlanTask {
   PlanTask& operator=(PlanTask&&) = delete;
   ~PlanTask();
 
-  void Run() const { RunWithCopies({}, nullptr); }
-  // These bindings are read from copies that are made first: in the workspace, where the plan has room for
-  // them there, else in `own`, one behind the other.
-  void RunWithCopies(std::span<const int> copied, char* own) const;
+  void Run() const;
+  // These bindings are read from copies that are made first, in the workspace, where the plan has room for
+  // them there, else in `own`, one behind the other; and these are written to copies there.
+  void RunWithCopies(const ops::Copied& copied, char* own) const;
   // The kernel that lays out what goes to other ranks.
   void RunBefore() const;
   // What they take of `own`.
-  int64_t OwnBytes(std::span<const int> copied) const;
+  int64_t OwnBytes(const ops::Copied& copied) const;
   void Ranges(rt::RangeVisitor& visit) const;
   void Describe(std::string& out) const { out = plan_->function(); }
 
  private:
   template <class Body>
-  void WithFrame(std::span<const int> copied, char* own, const Body& body) const;
+  void WithFrame(const Body& body) const;
   static constexpr int kInline = 4;
   static constexpr int kOnStack = 16;
   bool spilled() const { return plan_->binding_count() > kInline; }
@@ -53,13 +52,13 @@ class PlanTask {
   };
 };
 
-// The same for a plan that writes where it reads.
+// The same for a plan that writes where it reads, or twice in one place.
 class OverlappingPlanTask {
  public:
   static constexpr const char* kName = PlanTask::kName;
   static constexpr rt::TaskKind kKind = PlanTask::kKind;
 
-  OverlappingPlanTask(PlanTask task, std::vector<int> copied);
+  OverlappingPlanTask(PlanTask task, ops::Copied copied);
 
   void Run() const { whole_->task.RunWithCopies(whole_->copied, whole_->own.get()); }
   void Ranges(rt::RangeVisitor& visit) const { whole_->task.Ranges(visit); }
@@ -68,8 +67,8 @@ class OverlappingPlanTask {
  private:
   struct Whole {
     PlanTask task;
-    std::vector<int> copied;
-    std::unique_ptr<char[]> own;  // for copies that the first stage could not foresee
+    ops::Copied copied;
+    std::unique_ptr<char[]> own;  // for copies that the first stage has not foreseen
   };
   std::unique_ptr<Whole> whole_;
 };

@@ -7,9 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "tensor/codes.h"
-
 namespace belay::ops {
 namespace {
 
@@ -141,22 +138,6 @@ void ForTouchingPairs(const Plan& plan, const Use& use) {
   }
 }
 
-// The bindings that are to be read from copies, in order; `both_written` is told of pairs of results.
-template <class BothWritten>
-std::vector<int> CopiedOf(const Plan& plan, const BothWritten& both_written) {
-  std::vector<int> copied;
-  ForTouchingPairs(plan, [&](int i, int k) {
-    const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
-    const int read = first ? k : i, written = first ? i : k;
-    if ((!(first && second) && Copes(plan, read, written)) || !Overlaps(plan, i, k)) return;
-    if (first && second) return both_written(i, k);
-    copied.push_back(read);
-  });
-  std::sort(copied.begin(), copied.end());
-  copied.erase(std::unique(copied.begin(), copied.end()), copied.end());
-  return copied;
-}
-
 }  // namespace
 
 bool ManyOverlap(const Plan& plan) {
@@ -175,12 +156,20 @@ bool ManyOverlap(const Plan& plan) {
   return false;
 }
 
-std::vector<int> ReadFromCopies(const Plan& plan) {
-  return CopiedOf(plan, [&](int i, int k) {
-    Fail(tensor::kInvalidArgument, "op-results-overlap",
-         "{} and {} overlap in memory, and both are written; give each memory of its own",
-         plan.binding(i).name, plan.binding(k).name);
+Copied CopiedOf(const Plan& plan) {
+  Copied copied;
+  ForTouchingPairs(plan, [&](int i, int k) {
+    const bool first = Writes(plan.binding(i).access), second = Writes(plan.binding(k).access);
+    const int read = first ? k : i, written = first ? i : k;
+    if ((!(first && second) && Copes(plan, read, written)) || !Overlaps(plan, i, k)) return;
+    if (first && second && copied.written.empty()) copied.shares_with = i;
+    (first && second ? copied.written : copied.read).push_back(read);
   });
+  for (std::vector<int>* list : {&copied.read, &copied.written}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  return copied;
 }
 
 int64_t CopyBytes(const Binding& binding) {
@@ -195,13 +184,19 @@ char* MakeCopy(const char* address, const Binding& binding, char* room) {
   return to - binding.first;
 }
 
+void PutChanges(const Binding& binding, const char* before, const char* after, char* address) {
+  for (int64_t i = binding.first; i < binding.end; ++i) {
+    if (after[i] != before[i]) address[i] = after[i];
+  }
+}
+
 void ReserveCopies(Plan& plan) {
   if (!plan.has_work()) return;
   for (int i = 0; i < plan.binding_count(); ++i) {
     const Binding& binding = plan.binding(i);
     if (binding.first != binding.end && binding.address == nullptr) return;  // they are set later
   }
-  for (int i : CopiedOf(plan, [](int, int) {})) {
+  for (int i : CopiedOf(plan).read) {
     plan.SetCopy(i, plan.AddWorkspace(CopyBytes(plan.binding(i))));
   }
 }

@@ -1,5 +1,6 @@
-// Results that lie where operands lie. A plan is to compute as if all of its operands had been read before
-// anything was written; only the addresses that a run gets tell whether there is anything to do for that.
+// Results that lie where operands or other results lie. A plan is to compute as if all of its operands had
+// been read before anything was written, and as if each result had memory of its own; only the addresses that
+// a run gets tell whether there is anything to do for that.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +36,26 @@ inline bool HasOverlap(const Plan& plan) {
   return false;
 }
 
-// The bindings that a run must read from copies; none where the kernel copes, or where the tensors only
-// interleave. Throws Error 161002 when two results overlap.
-std::vector<int> ReadFromCopies(const Plan& plan);
+// The bindings that a run must use copies of, in order; none where the kernel copes, or where the tensors
+// only interleave.
+struct Copied {
+  std::vector<int> read;
+  std::vector<int> written;  // results that share elements with one before them
+  int shares_with = -1;      // that of the first of those
+  bool empty() const { return read.empty() && written.empty(); }
+};
+Copied CopiedOf(const Plan& plan);
 
 // What a copy of the bytes that a kernel reads through a binding takes, wherever it begins.
 int64_t CopyBytes(const Binding& binding);
 // Makes it; returns where the binding's address would be. It lies in a cache line as the bytes do.
 char* MakeCopy(const char* address, const Binding& binding, char* room);
+// Puts what has changed since `before` was made, a copy as well, into its place: what lies between the rows
+// of a view stays as it is there.
+void PutChanges(const Binding& binding, const char* before, const char* after, char* address);
 
 // Room in the workspace for the copies that a run with the addresses of now will make: once all else of the
-// plan is settled, and where views are kept. Results that overlap are left to the run.
+// plan is settled, and where views are kept. Results that overlap each other are left to the run.
 void ReserveCopies(Plan& plan);
 
 }  // namespace belay::ops

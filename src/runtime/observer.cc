@@ -39,4 +39,8 @@ void TellWrittenUnseen(const void* p) noexcept {
   Observers::Tell([&](Observer& o) { o.WrittenUnseen(p); });
 }
 
+void TellRemark(const char* id, std::string_view sentence) noexcept {
+  Observers::Tell([&](Observer& o) { o.Remarked({t_current_call, id, sentence}); });
+}
+
 }  // namespace belay::rt

@@ -50,6 +50,13 @@ struct Refusal {
   const void* about;          // the address or handle that is the matter; null: none or not known
 };
 
+// What a call does that is no error, and perhaps not meant.
+struct Remark {
+  uint32_t call;
+  const char* id;             // its section in docs/check.md
+  std::string_view sentence;  // while the observer is told
+};
+
 // A moment or a span of time that the program marks. Spans of a thread lie one within another; others have a
 // number.
 enum class MarkKind : uint8_t { kMoment, kPush, kPop, kRangeStart, kRangeStop };
@@ -89,6 +96,7 @@ class Observer {
   // This handle of a stream, an event, a notify or a model leads nowhere from now on.
   virtual void Destroyed(uint64_t /*handle*/) {}
   virtual void Refused(const Refusal& /*refusal*/) {}
+  virtual void Remarked(const Remark& /*remark*/) {}
   // By the thread that marks.
   virtual void Marked(const Mark& /*mark*/) {}
 
@@ -160,5 +168,6 @@ class Observers {
 [[gnu::cold, gnu::noinline]] void TellFreed(Block block, FreedBy why) noexcept;
 [[gnu::cold, gnu::noinline]] void TellDestroyed(uint64_t handle) noexcept;
 [[gnu::cold, gnu::noinline]] void TellWrittenUnseen(const void* p) noexcept;
+[[gnu::cold, gnu::noinline]] void TellRemark(const char* id, std::string_view sentence) noexcept;
 
 }  // namespace belay::rt

@@ -150,8 +150,9 @@ std::string TimelineAsHtml(const std::string& history) {
 std::string ArticleOf(const CheckReport& report, size_t number, bool open, Sources* sources) {
   std::string text = "<article id=\"report-" + std::to_string(number) + "\">\n<details" +
                      std::string(open ? " open" : "") + "><summary><b class=\"kind\">" +
-                     Escaped(layers::HeadingOf(report.kind)) + "</b> " + Escaped(report.message) +
-                     " <span class=\"where\">" + Escaped(WhereOf(report)) + "</span></summary>\n";
+                     (layers::IsNote(report.kind) ? "note: " : "") + Escaped(layers::HeadingOf(report.kind)) +
+                     "</b> " + Escaped(report.message) + " <span class=\"where\">" +
+                     Escaped(WhereOf(report)) + "</span></summary>\n";
   text += "<p>" + Escaped(MeaningOf(report.kind)) + " <a href=\"#kind-" + Escaped(report.kind) +
           "\">More, and how it is mended</a></p>\n";
   if (sources != nullptr) text += Picture(report);

@@ -27,6 +27,8 @@ Members FrameAsJson(const ReportFrame& frame) {
 
 }  // namespace
 
+const char* LevelOf(const CheckReport& report) { return layers::IsNote(report.kind) ? "note" : "error"; }
+
 std::vector<CheckReport> ReadReports(const std::string& records) {
   std::vector<CheckReport> reports;
   CheckReport report;
@@ -47,9 +49,11 @@ std::vector<CheckReport> ReadReports(const std::string& records) {
 }
 
 std::string CountByKind(const std::vector<CheckReport>& reports) {
-  if (reports.empty()) return "0 reports";
+  const auto notes = std::count_if(reports.begin(), reports.end(),
+                                   [](const CheckReport& report) { return layers::IsNote(report.kind); });
   std::vector<std::pair<std::string, int>> counts;
   for (const CheckReport& report : reports) {
+    if (layers::IsNote(report.kind)) continue;
     auto at =
         std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == report.kind; });
     if (at == counts.end()) at = counts.insert(counts.end(), {report.kind, 0});
@@ -60,6 +64,8 @@ std::string CountByKind(const std::vector<CheckReport>& reports) {
     const char* plural = count != 1 && kind == "race" ? "s" : "";
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind + plural;
   }
+  if (text.empty()) text = "0 reports";
+  if (notes != 0) text += ", " + std::to_string(notes) + (notes == 1 ? " note" : " notes");
   return text;
 }
 
@@ -74,6 +80,7 @@ std::string ReportsAsJson(const std::vector<CheckReport>& reports, const std::ve
       places.emplace_back(Members{{"role", place.role}, {"frames", std::move(frames)}});
     }
     list.emplace_back(Members{{"kind", report.kind},
+                              {"level", LevelOf(report)},
                               {"page", layers::PageOf(report.kind)},
                               {"message", report.message},
                               {"mend", report.mend},

@@ -30,7 +30,10 @@ struct CheckReport {
 // The whole ones among these records: of a process that was killed while it wrote the last may have no end.
 std::vector<CheckReport> ReadReports(const std::string& records);
 
-// "2 races, 1 use-after-free"; "0 reports" of none.
+// "error" or "note".
+const char* LevelOf(const CheckReport& report);
+
+// "2 races, 1 use-after-free, 1 note"; "0 reports" of none.
 std::string CountByKind(const std::vector<CheckReport>& reports);
 
 // One object with a list of reports.

@@ -38,7 +38,7 @@ class Sarif {
 
   Json Result(const CheckReport& report) const {
     Object result{{"ruleId", report.kind},
-                  {"level", "error"},
+                  {"level", LevelOf(report)},
                   {"message", Text(report.message + ". To mend it: " + report.mend + ".")}};
     Array related, steps;
     for (const ReportPlace& place : report.places) {

@@ -60,6 +60,17 @@ constexpr Rule kRules[] = {
      "wait in a thread of the program, or let a later task do the work"},
 };
 
+// The same of what is no error.
+constexpr Rule kRemarks[] = {
+    {"results-overlap", "results-overlap", "give each result memory of its own, of as many bytes as it has"},
+};
+
+template <size_t kCount>
+const Rule* RuleOf(const Rule (&rules)[kCount], std::string_view id) {
+  const auto* rule = std::ranges::find(rules, id, &Rule::id);
+  return rule == std::end(rules) ? nullptr : rule;
+}
+
 // What stays the same when the place of an object is used again.
 uint64_t WithoutGeneration(uint64_t handle) { return handle & ~(uint64_t{0xffffff} << 32); }
 
@@ -160,9 +171,8 @@ void Memory::Refused(const rt::Refusal& refusal) {
   if (refusal.id == std::string_view("handle") || refusal.id == std::string_view("stream-handle")) {
     return UsedAfterDestroy(refusal);
   }
-  const auto* rule =
-      std::find_if(std::begin(kRules), std::end(kRules), [&](const Rule& r) { return r.id == refusal.id; });
-  if (rule == std::end(kRules)) return;
+  const Rule* rule = RuleOf(kRules, refusal.id);
+  if (rule == nullptr) return;
   std::optional<Life> life;
   if (refusal.about != nullptr) {
     std::lock_guard guard(lock_);
@@ -172,6 +182,13 @@ void Memory::Refused(const rt::Refusal& refusal) {
   if (kind.id == kUseAfterFree.id && (!life || life->live)) kind = kInvalidAddress;
   const std::string call = core_.call_name(refusal.call);
   Tell(kind, call + ": " + std::string(refusal.sentence), "in " + call, life, rule->mend);
+}
+
+void Memory::Remarked(const rt::Remark& remark) {
+  const Rule* rule = RuleOf(kRemarks, remark.id);
+  if (rule == nullptr) return;
+  const std::string call = core_.call_name(remark.call);
+  Tell(rule->kind, call + ": " + std::string(remark.sentence), "in " + call, std::nullopt, rule->mend);
 }
 
 }  // namespace belay::misuse

@@ -24,6 +24,7 @@ class Memory final : public rt::Observer {
   void EndedDevice(int device) override;
   void Destroyed(uint64_t handle) override;
   void Refused(const rt::Refusal& refusal) override;
+  void Remarked(const rt::Remark& remark) override;
 
  private:
   void Leave(const Life& life);

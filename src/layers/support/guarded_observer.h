@@ -52,6 +52,9 @@ class GuardedObserver final : public rt::Observer {
   void Refused(const rt::Refusal& refusal) noexcept override {
     Do(&rt::Observer::Refused, &Layer::Refused, refusal);
   }
+  void Remarked(const rt::Remark& remark) noexcept override {
+    Do(&rt::Observer::Remarked, &Layer::Remarked, remark);
+  }
   void Marked(const rt::Mark& mark) noexcept override { Do(&rt::Observer::Marked, &Layer::Marked, mark); }
   void Queued(const rt::Stream& stream, uint64_t position) noexcept override {
     Do(&rt::Observer::Queued, &Layer::Queued, stream, position);

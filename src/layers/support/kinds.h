@@ -11,6 +11,7 @@ struct Kind {
   std::string_view id;
   std::string_view title;
   std::string_view meaning;
+  bool note = false;  // told, and no mistake for certain
 };
 
 inline constexpr Kind kKinds[] = {
@@ -47,7 +48,16 @@ inline constexpr Kind kKinds[] = {
     {"undefined-bytes", "Bytes are used that nothing has written",
      "A copy to the host or an operator reads device memory of which not one byte was written since it was allocated."},
     {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
+    {"results-overlap", "Two results of an operator share memory",
+     "Two results of one call share elements, so that one of them is lost there.", true},
 };
+
+constexpr bool IsNote(std::string_view id) {
+  for (const Kind& kind : kKinds) {
+    if (kind.id == id) return kind.note;
+  }
+  return false;
+}
 
 // "USE AFTER FREE": how a kind is called where it is told, and its section.
 inline std::string HeadingOf(std::string_view kind) {

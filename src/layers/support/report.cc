@@ -67,7 +67,9 @@ class Suppressions {
 };
 
 std::string TextOfReport(const Report& report, const Frames& frames) {
-  std::string text = "belay check: " + HeadingOf(report.kind) + "  " + report.message + "\n";
+  std::string text = "belay check: ";
+  if (IsNote(report.kind)) text += "note: ";
+  text += HeadingOf(report.kind) + "  " + report.message + "\n";
   for (size_t i = 0; i < report.places.size(); ++i) {
     text += "  " + report.places[i].role + "\n";
     for (const Frame& frame : frames[i]) text += std::string(kIndent, ' ') + frame.Words() + "\n";
@@ -101,7 +103,7 @@ bool Tell(const Report& report) {
     ++TheTally().suppressed;
     return false;
   }
-  ++TheTally().reports;
+  ++(IsNote(report.kind) ? TheTally().notes : TheTally().reports);
   const std::string text = TextOfReport(report, frames);
   WriteAllQuietly(STDERR_FILENO, text.data(), text.size());
   AddRecord(RecordOf(report, frames));

@@ -23,8 +23,9 @@ struct Report {
   std::string mend;           // what to do
 };
 
-// Tells a mistake once, on the standard error and in the file of reports (report_file.h): the same kind at
-// the same places is not told again, and what is suppressed is only counted. False: nothing was told.
+// Tells a mistake (or a note, by its kind) once, on the standard error and in the file of reports
+// (report_file.h): the same kind at the same places is not told again, and what is suppressed is only
+// counted. False: nothing was told.
 bool Tell(const Report& report);
 
 }  // namespace belay::layers

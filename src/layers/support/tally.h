@@ -14,6 +14,7 @@ struct Tally {
   static constexpr const char* kVariable = "BELAY_CHECK_TALLY";
   std::atomic<uint32_t> processes{0};
   std::atomic<uint32_t> reports{0};
+  std::atomic<uint32_t> notes{0};
   std::atomic<uint32_t> suppressed{0};
   std::atomic<uint64_t> tasks{0};
   std::atomic<uint64_t> launches{0};

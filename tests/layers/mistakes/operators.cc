@@ -2,6 +2,7 @@
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_cat.h"
 #include "aclnnop/aclnn_copy.h"
+#include "aclnnop/aclnn_group_norm.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_sort.h"
 #include "mistakes.h"
@@ -125,6 +126,22 @@ MISTAKE(TheWorkspaceIsFreedAtOnce, "free-while-used") {
   OK(aclnnSort(workspace, bytes, executor, a));  // [2]
   if (mended) Wait(a);
   Free(workspace);  // [1]
+}
+
+// A block of as many bytes as there are numbers, as ggml has it.
+MISTAKE(StatisticsOverlap, "results-overlap") {
+  const int64_t groups = 8, apart = mended ? groups : groups / 4;
+  aclTensor* of[] = {Tensor({x, {1, groups, 4}, {groups * 4, 4, 1}}),
+                     Tensor({y, {1, groups, 4}, {groups * 4, 4, 1}}), Tensor({z, {1, groups}, {groups, 1}}),
+                     Tensor({z, {1, groups}, {groups, 1}, apart})};
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnGroupNormGetWorkspaceSize(of[0], nullptr, nullptr, 1, groups, 4, groups, 1e-5, of[1], of[2], of[3],
+                                    &bytes, &executor));
+  void* workspace = bytes == 0 ? nullptr : NewBlock(bytes);
+  OK(aclnnGroupNorm(workspace, bytes, executor, a));  // [1]
+  Wait(a);
+  if (workspace != nullptr) Free(workspace);
 }
 
 MISTAKE(AnOperatorIsGivenHostMemory, "host-memory-on-device") {

@@ -70,6 +70,11 @@ def run(belay, program, mistakes, names, one_core):
             failed += 1
             print(f"{name}, {twin}: {wrong}")
     missing = {(name, twin) for name in names or mistakes for twin in ("wrong", "mended")} - seen
+    # What is only noted is not what --error-exitcode is for.
+    wanted = HANG if any(report["level"] == "error" for report in reports) else 0
+    if done.returncode != wanted:
+        failed += 1
+        print(f"belay check ended with {done.returncode}, not with {wanted}")
     if failed or missing:
         print(f"missing: {sorted(missing)}")
         print("\n".join(line for line in done.stderr.splitlines() if " gave " in line or " succeeds " in line))
