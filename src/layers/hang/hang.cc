@@ -66,11 +66,14 @@ struct Words final : rt::RangeVisitor {
   uintptr_t signalled = 0;
 };
 
+// Of most tasks it is known without a look at what they touch.
+bool HasNoWords(const rt::Task& task) {
+  return task.type->kind == rt::TaskKind::kOperator || task.type->task_class == rt::TaskClass::kLaunch;
+}
+
 Words WordsOfTask(const rt::Task& task) {
   Words words;
-  const bool other =
-      task.type->kind == rt::TaskKind::kOperator || task.type->task_class == rt::TaskClass::kLaunch;
-  if (!other && task.type->ranges != nullptr) task.type->ranges(task.payload, words);
+  if (!HasNoWords(task) && task.type->ranges != nullptr) task.type->ranges(task.payload, words);
   if (task.type->task_class != rt::TaskClass::kPoll) words.read = 0;
   return words;
 }
@@ -142,11 +145,13 @@ Options ReadOptions() {
 
 // That the stream's tail moves is seen.
 void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
-  const Words words = WordsOfTask(task);
-  const bool marked =
-      task.type->run == nullptr || task.type->task_class == rt::TaskClass::kRecord || words.signalled != 0;
   std::atomic<uint32_t>& known = known_[stream.id() % known_.size()];
-  if (!marked && known.load(std::memory_order_relaxed) == stream.id() + 1) return;
+  const bool is_known = known.load(std::memory_order_relaxed) == stream.id() + 1;
+  const bool itself = task.type->run == nullptr || task.type->task_class == rt::TaskClass::kRecord;
+  if (is_known && !itself && HasNoWords(task)) return;
+  const Words words = WordsOfTask(task);
+  const bool marked = itself || words.signalled != 0;
+  if (!marked && is_known) return;
   const layers::Stack stack = marked ? layers::ThisStack() : layers::Stack{};
   std::lock_guard guard(lock_);
   Line& line = lines_[&stream];

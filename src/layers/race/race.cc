@@ -49,6 +49,15 @@ struct Race::Room {
   std::array<Holder, 16> holders{};  // by an address that was looked for
 };
 
+inline Race::Held Race::HolderOf(const void* p, Room* room) const {
+  constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  Holder& known = room->holders[at * kTurn >> 60];
+  if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
+    known = FindHolder(p);
+  return known.held;
+}
+
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
   Touches(const Race& r, const rt::Task& task)
@@ -102,6 +111,7 @@ struct Race::Touches final : rt::RangeVisitor {
       return;
     }
     latest = accesses.size();
+    host |= of_host;
     accesses.push_back({{block, at, at + bytes}, writes, of_host});
   }
 
@@ -120,6 +130,7 @@ struct Race::Touches final : rt::RangeVisitor {
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   Waits waits;
+  bool host = false;     // some accesses are to memory of the host
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
   bool unknown = false;  // nothing is known of what it touches
@@ -256,11 +267,11 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
   if (!known || touches.unknown || touches.accesses.empty()) return;
   const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
-  if (follows_sources_ && !seen && task.type->kind != rt::TaskKind::kOperator)
+  if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   Judge(
       touches.accesses, mark, spot, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
-  if (host_watch_ != HostWatch::kOff && !seen) CloseToHost(touches.accesses, mark);
+  if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
 }
 
 void Race::HostDoes(const rt::Task& task) {
@@ -301,15 +312,6 @@ Race::Holder Race::FindHolder(const void* p) const {
   auto after = registered_.upper_bound(at);
   if (after == registered_.begin() || at >= std::prev(after)->second.end) return {};
   return {{std::prev(after)->second.serial, true}};
-}
-
-Race::Held Race::HolderOf(const void* p, Room* room) const {
-  constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
-  const auto at = reinterpret_cast<uintptr_t>(p);
-  Holder& known = room->holders[at * kTurn >> 60];
-  if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
-    known = FindHolder(p);
-  return known.held;
 }
 
 void Race::Allocated(const rt::Block& block) {

@@ -129,6 +129,7 @@ class Race final : public rt::Observer {
   bool WatchesHost();
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what);
+  void TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spot);
   bool IsJudgedThread() const;
   void Tidy();
 
@@ -168,6 +169,7 @@ class Race final : public rt::Observer {
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> captured_;  // model and node: its site
   Window window_{sites_};
   std::set<std::pair<uint32_t, uint32_t>> told_;
+  std::set<uint32_t> told_of_host_;  // by the site of the task that a load or store of the host meets
   std::set<uint32_t> told_sources_;  // by the site of the task that reads
   const bool follows_writes_;        // for undefined bytes, which are told where that is wanted
   Undefined undefined_;

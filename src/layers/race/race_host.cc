@@ -81,7 +81,7 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
   telling.spot = SpotOfHost(telling.site);
   const auto tell = [](void* raw) -> void* {
     auto& telling = *static_cast<Telling*>(raw);
-    layers::Guarded([&] { telling.race->Tell(telling.conflict, telling.site, telling.spot); });
+    layers::Guarded([&] { telling.race->TellHostOnce(telling.conflict, telling.site, telling.spot); });
     return nullptr;
   };
   pthread_t thread;
@@ -90,6 +90,15 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
   } else {
     pthread_join(thread, nullptr);
   }
+}
+
+// Threads that a library has for itself come to the same copy, for the want of the same wait: of what the
+// program's own frames do not show one is enough.
+void Race::TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spot) {
+  const uint32_t first = conflict.first.site;
+  if (told_.contains({first, site})) return;
+  if (told_of_host_.contains(first) && !layers::IsInMain(sites_[site].stack)) return;
+  if (Tell(conflict, site, spot)) told_of_host_.insert(first);
 }
 
 bool Race::HostFaults(uintptr_t address, bool writes) noexcept {

@@ -69,6 +69,10 @@ class Shadow {
     }
     template <class IsOrdered>
     void Read(const Mark& mark, const IsOrdered& ordered) {
+      if (reads.size() == 1 && ordered(reads[0])) {  // as in a loop
+        reads[0] = mark;
+        return;
+      }
       std::erase_if(reads, ordered);
       reads.push_back(mark);
     }

@@ -2,8 +2,6 @@
 // the process dies inside, the command that has started it can say so.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +38,8 @@ class Inside {
  private:
   // By where its stack is: a variable of the thread would take longer to find.
   static std::atomic<uint64_t>& PlaceOfThread() {
-    return g_guard.places[(static_cast<uintptr_t>(pthread_self()) >> 12) % Tally::kPlaces].who;
+    const auto thread = reinterpret_cast<uintptr_t>(__builtin_thread_pointer());
+    return g_guard.places[(thread >> 12) % Tally::kPlaces].who;
   }
   std::atomic<uint64_t>& place_;
   const uint64_t before_;

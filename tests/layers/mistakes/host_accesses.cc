@@ -91,6 +91,21 @@ MISTAKE(AnotherThreadStores, "race") {
   });
 }
 
+// As a library does that sums up in parallel: the same wait is missing.
+MISTAKE(SeveralThreadsLoad, "race") {
+  constexpr size_t kPages = 4;
+  void *block = Pinned(kPages * kBytes), *from = NewBlock(kPages * kBytes);
+  Copy(block, from, a, kPages * kBytes);  // [1]
+  if (mended) Wait(a);
+  host[0] = At(0, block);  // [2]
+  for (size_t page = 1; page < kPages; ++page) {
+    InThread([&] { host[page] = At(page * kBytes, block); });
+  }
+  Wait(a);
+  OK(aclrtFreeHost(block));
+  Free(from);
+}
+
 MISTAKE(TheWrongStreamIsWaitedFor, "race") {
   Copy(pinned, x, a);  // [1]
   Wait(mended ? a : b);
