@@ -129,6 +129,7 @@ uint64_t TimeOf(rt::Event& event, const char* argument) {
   event.LatestRecord();  // throws when that is in a capture, whatever the times of earlier ones
   uint64_t ticks = event.ticks();
   if (ticks != 0) return ticks;
+  event.Complete();  // who asks again and again sees the work go on
   Fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "event-no-time", "{} (event {}) has no time: {}", argument,
        event.id(),
        event.keeps_time() ? "its latest record has not run; record it and synchronise its stream first"
@@ -206,7 +207,9 @@ void aclrtQueryEventWaitStatus(rt::Event& event, aclrtEventWaitStatus* status) {
   RefuseEx(event, "aclrtQueryEventWaitStatus");
   NeedSync(event);
   event.LatestRecord();  // throws when that is in a capture
-  *status = event.AllWaitsPassed() ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+  const bool passed = event.AllWaitsPassed();
+  if (!passed) rt::TheEngine().AskedInVain();
+  *status = passed ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
 }
 
 void aclrtSynchronizeEvent(rt::Event& event) { Synchronize(event, "aclrtSynchronizeEvent", -1); }

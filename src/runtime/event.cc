@@ -127,6 +127,7 @@ void Event::Open(Device& device, EventKind kind, uint32_t flags, uint32_t id) {
   external_ = 0;
   ++life_;
   waits_issued_ = waits_passed_ = 0;
+  awaited_ = {};
 }
 
 void Event::Close() {
@@ -411,6 +412,7 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
     return stream.SubmitLive(MakeTask(task, 20)) != 0;
   }
   ++waits_issued_;
+  awaited_ = binding;
   uint64_t life = life_;
   guard.unlock();
   WaitTask task(binding, this, life, ticket, limit_ns);
@@ -453,9 +455,16 @@ void Event::WaitPassed(uint64_t life) {
   if (life == life_) ++waits_passed_;
 }
 
+// Then what the latest of them waited for was reached.
 bool Event::AllWaitsPassed() {
-  std::lock_guard guard(lock_);
-  return waits_passed_ == waits_issued_;
+  Binding awaited;
+  {
+    std::lock_guard guard(lock_);
+    if (waits_passed_ != waits_issued_) return false;
+    awaited = awaited_;
+  }
+  if (awaited.stream != nullptr) awaited.stream->HostSees(awaited.position);
+  return true;
 }
 
 uint64_t Event::Redeem(WaitTicket& ticket, Stream& stream, Binding* answer) {

@@ -132,6 +132,7 @@ class Event {
   std::atomic<uint64_t> external_done_{0};
   uint64_t waits_issued_ = 0;
   uint64_t waits_passed_ = 0;
+  Binding awaited_;  // by the latest wait
 };
 
 using EventTable = HandleTable<Event, HandleKind::kEvent, 1u << 20>;

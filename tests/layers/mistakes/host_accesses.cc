@@ -95,6 +95,7 @@ MISTAKE(AnotherThreadStores, "race") {
 MISTAKE(SeveralThreadsLoad, "race") {
   constexpr size_t kPages = 4;
   void *block = Pinned(kPages * kBytes), *from = NewBlock(kPages * kBytes);
+  OK(aclrtMemset(from, kPages * kBytes, 7, kPages * kBytes));
   Copy(block, from, a, kPages * kBytes);  // [1]
   if (mended) Wait(a);
   host[0] = At(0, block);  // [2]
