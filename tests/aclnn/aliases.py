@@ -1,4 +1,5 @@
-"""Results that lie where operands lie: as if every operand had been read before anything was written.
+"""Results that lie where operands or other results lie: as if every operand had been read before anything was written, and
+each result had memory of its own.
 
 Each output of each function is put on each operand in each of PLACINGS, each operand of a function in place on
 what it writes, and each output on each other output.
@@ -217,12 +218,36 @@ def with_values(case: Case, values) -> Case:
     return Case(arguments, case.wants)
 
 
+def own_elements(tensor: Tensor, count: int, offset: int, other: tuple[int, int]) -> np.ndarray:
+    """Which of a tensor's elements, from a byte on, share none with the bytes of another one."""
+    size = bytes_of(tensor)
+    begin = offset + np.arange(count) * size // count
+    end = offset + -(-np.arange(1, count + 1) * size // count)
+    return (end <= other[0]) | (begin >= other[1])
+
+
 def check_outs(device, name, case, rng, first, second):
-    """Two results in one place: refused."""
+    """Two results in one place: what they do not share is as with memory of their own."""
     def body(call):
+        values = {where: from_memory(m.place(call.block.memory).copy(), m.tensor.dtype)
+                  for where, m in call.shared.items() if m.tensor.data is not None}
+        apart = with_values(case, values)
+        other = Call(device, name, apart, rng, plain=True)
+        try:
+            wanted, _ = run(device, name, other)
+            expected = [np.ravel(other.bound(where[0])[where[1]].read()[0]) for where in (first, second)]
+        finally:
+            other.destroy()
         code, message = run(device, name, call)
-        if code != binding.BAD_ARGUMENT or 'overlap' not in (message or ''):
-            raise Failure(f'gives {code}: {message}')
+        if code != wanted:
+            raise Failure(f'gives {code}, and {wanted} with memory of their own: {message}')
+        if code != binding.OK or any(want_at(case, where).told for where in (first, second) if where[0] in case.wants):
+            return
+        spans = [(MARGIN, MARGIN + call.sizes[0]), (MARGIN + call.shift, MARGIN + call.shift + call.sizes[1])]
+        for i, where in enumerate((first, second)):
+            got, tensor = np.ravel(call.shared[where].read()[0]), tensor_at(case, where)
+            own = own_elements(tensor, got.size, spans[i][0], spans[1 - i])
+            compare(got[own], Want(expected[i][own]), tensor.dtype)
     overlapped(device, name, case, rng, first, second, 'above', body)
 
 
