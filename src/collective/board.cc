@@ -247,9 +247,11 @@ void Board::MarkLeft(uint32_t rank) noexcept {
 }
 
 void Board::SayGoodbye() noexcept {
-  if (bell(rank_).left.exchange(1) != 0 || hosts_ == nullptr) return;
-  Put({ParcelKind::kLeft, rank_, 0, 0}, ranks_);
-  for (uint32_t host = 0; host < hosts_->count(); ++host) outbox_->Ring(host);
+  if (SaidGoodbye(rank_)) return;
+  // First: once all ranks here have left, who carries sends what there is and no more.
+  if (hosts_ != nullptr) Put({ParcelKind::kLeft, rank_, 0, 0}, ranks_);
+  bell(rank_).left.store(1, std::memory_order_seq_cst);
+  for (uint32_t host = 0; hosts_ != nullptr && host < hosts_->count(); ++host) outbox_->Ring(host);
 }
 
 uint32_t Board::failed_rank() const { return header().who.load(); }

@@ -144,6 +144,8 @@ class Board {
 
   bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
   const Hosts* hosts() const { return hosts_.get(); }
+  // Whether there is a connection to the host of a rank that is elsewhere.
+  bool IsLinkedTo(uint32_t rank) const { return outbox_->linked(hosts_->of[rank]); }
   Outbox& outbox() { return *outbox_; }
   // Before the first call, where who carries is in this process.
   void SetCourier(std::shared_ptr<Courier> courier);

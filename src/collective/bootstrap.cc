@@ -146,7 +146,9 @@ Inbox::Message Joining::AwaitMessage(std::span<Descriptor> came) {
     if (std::optional<Inbox::Message> message = inbox.Take()) return std::move(*message);
     std::array<std::byte, 4096> bytes;
     size_t count = 0;
-    const Received received = Receive(line_, bytes, &count, came);
+    // What follows is for the communicator: another rank may have left already.
+    const auto room = std::span(bytes).first(std::min(bytes.size(), inbox.Missing()));
+    const Received received = Receive(line_, room, &count, came);
     if (received == Received::kBytes) {
       inbox.Append(std::span(bytes).first(count));
       continue;
@@ -238,7 +240,7 @@ void Joining::EnterSeveral(const Welcome& welcome, Welcomed who, std::span<Descr
   made->hosts = std::move(hosts);
   made->places = std::move(who.hosts);
   made->group = meeting_.group;
-  made->deadline_ns = deadline_ns_;
+  made->timeout_ns = meeting_.timeout_ns;
   if (made->hosts->leaders[made->hosts->own] == meeting_.rank)
     made->listener = root_is_elsewhere_ ? std::move(listener_) : std::move(files[1]);
 }

@@ -50,7 +50,7 @@ class Membership {
   std::shared_ptr<const Hosts> hosts;
   std::vector<WelcomeHost> places;
   Id group{};
-  int64_t deadline_ns = 0;
+  int64_t timeout_ns = 0;
   // Of the rank that carries: what others map, and where other hosts come.
   Descriptor memory;
   Descriptor listener;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <new>
@@ -31,6 +32,8 @@ constexpr size_t kMostSleptOn = 64;                         // hosts
 constexpr int64_t kConnectNs = int64_t{3} * 1'000'000'000;  // between looks whether it is still wanted
 constexpr int64_t kGreetingNs = int64_t{5} * 1'000'000'000;
 constexpr int64_t kEndNs = int64_t{5} * 1'000'000'000;
+constexpr int64_t kAwaitNs = int64_t{50} * 1'000'000;  // between such looks of who waits for the other side
+constexpr std::array kAnswer{std::byte{1}};            // to the earlier of two hosts
 
 int MillisecondsTo(int64_t deadline_ns) {
   return static_cast<int>(std::clamp<int64_t>((deadline_ns - NowNs()) / 1'000'000 + 1, 0, 1 << 30));
@@ -75,14 +78,17 @@ Carrier::Carrier(CarrierPlan plan, std::vector<Descriptor> connected)
   for (uint32_t host = 0; host < hosts_.count(); ++host) {
     Link& link = links_.emplace_back();
     link.host = host;
-    if (!meets) link.socket = std::move(connected[host]);
+    if (meets) continue;
+    link.begun = true;
+    link.socket = std::move(connected[host]);
   }
   try {
     for (Link& link : links_) {
       if (link.host == hosts_.own) link.has_sent = true;
-      if (meets ? link.host < hosts_.own : link.host != hosts_.own) Run(&Carrier::Meet, &link);
+      if (!meets && link.host != hosts_.own) Run(&Carrier::Meet, &link);
     }
-    if (meets && hosts_.own + 1 < hosts_.count()) Run(&Carrier::AcceptAll, nullptr);
+    if (meets) Run(&Carrier::AcceptAll, nullptr);
+    if (meets) Run(&Carrier::MeetWanted, nullptr);
   } catch (...) {
     End();
     throw;
@@ -98,6 +104,7 @@ Carrier::~Carrier() {
 
 void Carrier::End() noexcept {
   stop_.store(true);
+  came_.notify_all();
   if (plan_.listener) shutdown(plan_.listener.get(), SHUT_RDWR);
   for (;;) {
     pthread_t thread;
@@ -145,7 +152,8 @@ bool Carrier::Flush(int64_t deadline_ns) noexcept {
     {
       std::lock_guard guard(lock_);
       for (const Link& link : links_)
-        done &= link.has_sent && (link.transport == nullptr || link.transport->AllWasTaken());
+        done &=
+            !link.begun || (link.has_sent && (link.transport == nullptr || link.transport->AllWasTaken()));
     }
     if (done || NowNs() >= deadline_ns) return done;
     poll(nullptr, 0, 1);
@@ -170,74 +178,157 @@ void Carrier::FailLink(uint32_t host, const std::string& why) {
       fmt::format("rank {} of communicator \"{}\", on another machine, {}", leader, plan_.name, why));
 }
 
+// Ranks here may still want a host without a connection, or be wanted by one.
+bool Carrier::MayBeWanted() const {
+  if (stop_ || AllLeft(hosts_.own)) return false;
+  return !board_.failed() || !board_.SaidGoodbye(hosts_.leaders[hosts_.own]);
+}
+
+// True when all have been met. Who waits for ranks here that have failed is told so when it comes.
+bool Carrier::MeetAllWanted() {
+  bool all = true;
+  for (Link& link : links_) {
+    if (link.host == hosts_.own) continue;
+    {
+      std::lock_guard guard(lock_);
+      all &= bool(link.socket);
+      if (link.begun || board_.failed() || !board_.outbox().Wants(link.host)) continue;
+      link.begun = true;
+    }
+    Run(link.host < hosts_.own ? &Carrier::Reach : &Carrier::Invite, &link);
+  }
+  return all;
+}
+
+void Carrier::MeetWanted(Link*) {
+  for (;;) {
+    const uint32_t rings = board_.outbox().Rings(hosts_.own);
+    if (!MayBeWanted() || MeetAllWanted()) break;
+    board_.outbox().Sleep(hosts_.own, rings);
+  }
+  std::lock_guard guard(lock_);
+  closed_ = true;
+  shutdown(plan_.listener.get(), SHUT_RDWR);
+}
+
+void Carrier::AcceptAll(Link*) {
+  for (;;) {
+    pollfd wait{plan_.listener.get(), POLLIN, 0};
+    poll(&wait, 1, -1);
+    {
+      std::lock_guard guard(lock_);
+      if (closed_ || stop_) return;
+    }
+    Descriptor socket(accept4(plan_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) poll(nullptr, 0, 1);  // there may be no descriptor left
+    if (socket) Accept(std::move(socket));
+  }
+}
+
 // Who comes has to show the secret before anything else is looked at.
-bool Carrier::Accept(Descriptor socket) {
+void Carrier::Accept(Descriptor socket) {
   std::array<std::byte, kLinkHelloBytes> bytes;
-  if (!ReceiveAll(socket, bytes, NowNs() + kGreetingNs)) return false;  // and nothing of what follows
+  if (!ReceiveAll(socket, bytes, NowNs() + kGreetingNs)) return;  // and nothing of what follows
   Inbox inbox(sizeof(LinkHello));
   inbox.Append(bytes);
   std::optional<Inbox::Message> message;
   LinkHello hello;
   try {
     message = inbox.Take();
-    if (!message || message->kind != MessageKind::kLink) return false;
+    if (!message || message->kind != MessageKind::kLink) return;
     hello = DecodeLinkHello(message->body);
   } catch (const Error&) {
-    return false;
+    return;
   }
-  if (!SameSecret(hello.secret, plan_.secret) || hello.group != plan_.group) return false;
-  if (hello.host <= hosts_.own || hello.host >= hosts_.count()) return false;
-  const bool same_engine = hello.engine == plan_.engine->number();
+  if (!SameSecret(hello.secret, plan_.secret) || hello.group != plan_.group) return;
+  if (hello.host != hosts_.own && hello.host < hosts_.count()) Welcome(hello, std::move(socket));
+}
+
+void Carrier::Welcome(const LinkHello& hello, Descriptor socket) {
   Link& link = *std::next(links_.begin(), hello.host);
+  const bool invites = hello.host < hosts_.own;
   {
     std::lock_guard guard(lock_);
-    if (link.socket || stop_) return false;
+    if (link.socket || stop_ || (invites && link.begun)) return;
+    link.begun = true;
     link.socket = std::move(socket);
   }
-  if (same_engine) {
-    Run(&Carrier::Meet, &link);
-    return true;
-  }
+  came_.notify_all();
+  if (invites) coll::Send(link.socket, kAnswer);
+  if (hello.engine == plan_.engine->number()) return Run(&Carrier::Meet, &link);
   link.has_sent = true;
   Refuse(
       &link,
       fmt::format("rank {} and rank {} of communicator \"{}\" go between machines by different "
                   "engines, of which one is {}: BELAY_COLLECTIVE_ENGINE has to be the same for both",
                   hosts_.leaders[hosts_.own], hosts_.leaders[hello.host], plan_.name, plan_.engine->name()));
-  return true;
 }
 
-void Carrier::AcceptAll(Link*) {
-  uint32_t missing = hosts_.count() - hosts_.own - 1;
-  while (missing > 0 && !stop_ && !board_.failed() && NowNs() < plan_.deadline_ns) {
-    pollfd wait{plan_.listener.get(), POLLIN, 0};
-    poll(&wait, 1, std::min(100, MillisecondsTo(plan_.deadline_ns)));
-    Descriptor socket(accept4(plan_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket && Accept(std::move(socket))) --missing;
-  }
-  for (uint32_t host = hosts_.own + 1; host < hosts_.count(); ++host) {
-    Link& link = *std::next(links_.begin(), host);
-    if (link.socket) continue;
-    link.has_sent = true;
-    FailLink(host, "did not connect to this one within HCCL_CONNECT_TIMEOUT");
-  }
-}
-
-Descriptor Carrier::Connect(uint32_t host) {
+// None with the reason in errno.
+Descriptor Carrier::Connect(uint32_t host, int64_t deadline_ns) {
   const Place& place = plan_.places[host].place;
   const Address address{place.is_v6 != 0, place.address};
   Descriptor socket;
-  while (!socket && !stop_ && NowNs() < plan_.deadline_ns) {
-    socket = ConnectTcp(address, place.port, std::min(plan_.deadline_ns, NowNs() + kConnectNs));
+  while (!socket && !stop_ && !board_.failed() && NowNs() < deadline_ns) {
+    socket = ConnectTcp(address, place.port, std::min(deadline_ns, NowNs() + kConnectNs));
     if (!socket && errno != ETIMEDOUT) break;
   }
   const LinkHello hello{plan_.secret, plan_.group, hosts_.own, plan_.engine->number()};
-  if (socket && coll::Send(socket, Encode(hello))) return socket;
-  FailLink(host,
-           fmt::format("cannot be reached at {} port {} ({}); HCCL_IF_IP and HCCL_SOCKET_IFNAME say there "
-                       "where it listens",
-                       TextOf(address), place.port, ExplainRefusal(errno)));
-  return {};
+  if (socket && !coll::Send(socket, Encode(hello))) socket.Close();
+  return socket;
+}
+
+std::string Carrier::CannotReach(uint32_t host, int error) const {
+  const Place& place = plan_.places[host].place;
+  return fmt::format(
+      "cannot be reached at {} port {} ({}); HCCL_IF_IP and HCCL_SOCKET_IFNAME say there where it listens",
+      TextOf({place.is_v6 != 0, place.address}), place.port, ExplainRefusal(error));
+}
+
+// The later host of the two.
+void Carrier::Reach(Link* link) {
+  Descriptor made = Connect(link->host, NowNs() + plan_.timeout_ns);
+  if (!made) {
+    FailLink(link->host, CannotReach(link->host, errno));
+    link->has_sent = true;
+    return;
+  }
+  {
+    std::lock_guard guard(lock_);
+    link->socket = std::move(made);
+  }
+  Meet(link);
+}
+
+bool Carrier::AwaitAnswer(const Descriptor& socket, int64_t deadline_ns) const {
+  std::array<std::byte, kAnswer.size()> answer;
+  size_t count = 0;
+  while (!stop_ && !board_.failed() && NowNs() < deadline_ns) {
+    if (AwaitReadable(socket, NowNs() + kAwaitNs))
+      return coll::Receive(socket, answer, &count) == Received::kBytes && answer == kAnswer;
+  }
+  return false;
+}
+
+// The earlier one. Where it gets no answer the other comes, or cannot be reached from here but can reach
+// this.
+void Carrier::Invite(Link* link) {
+  const int64_t deadline_ns = NowNs() + plan_.timeout_ns;
+  Descriptor made = Connect(link->host, deadline_ns);
+  const int error = errno;
+  const bool answers = made && AwaitAnswer(made, deadline_ns);
+  std::unique_lock guard(lock_);
+  if (answers && !link->socket) {
+    link->socket = std::move(made);
+    guard.unlock();
+    return Meet(link);
+  }
+  while (!link->socket && !stop_ && !board_.failed() && NowNs() < deadline_ns)
+    came_.wait_for(guard, std::chrono::nanoseconds(kAwaitNs));
+  if (link->socket) return;
+  guard.unlock();
+  FailLink(link->host, made ? "did not answer within HCCL_CONNECT_TIMEOUT" : CannotReach(link->host, error));
+  link->has_sent = true;
 }
 
 // Here and there.
@@ -259,10 +350,11 @@ bool Carrier::Exchange(Link* link, Transport* transport) {
   Frame frame{FrameKind::kAddress, static_cast<uint32_t>(own.size()), 0, 0};
   if (coll::Send(link->socket, std::as_bytes(std::span(&frame, 1)))) coll::Send(link->socket, own);
   // Whoever did not take that may have said why.
-  bool got = ReceiveAll(link->socket, std::as_writable_bytes(std::span(&frame, 1)), plan_.deadline_ns);
+  const int64_t deadline_ns = NowNs() + plan_.timeout_ns;
+  bool got = ReceiveAll(link->socket, std::as_writable_bytes(std::span(&frame, 1)), deadline_ns);
   const size_t most = frame.kind == FrameKind::kFailed ? kMostFailure : kMostAddress;
   std::vector<std::byte> other(got ? std::min<size_t>(frame.bytes, most) : 0);
-  got = got && ReceiveAll(link->socket, other, plan_.deadline_ns);
+  got = got && ReceiveAll(link->socket, other, deadline_ns);
   std::string why = "the address of the other side did not come";
   if (got && frame.kind == FrameKind::kFailed && frame.at <= hosts_.ranks()) {
     board_.MarkFailed(static_cast<uint32_t>(frame.at), FailureKind::kOther,
@@ -297,18 +389,15 @@ bool Carrier::Open(Link* link) {
 
 // Both directions have a thread each, so that neither holds up the other.
 void Carrier::Meet(Link* link) {
-  if (!link->socket) {
-    Descriptor made = Connect(link->host);
-    std::lock_guard guard(lock_);
-    link->socket = std::move(made);
-  }
-  if (link->socket) TuneTcp(link->socket);
-  if (!link->socket || stop_ || !Open(link)) {
+  TuneTcp(link->socket);
+  board_.outbox().Ring(hosts_.own);  // one less to be met
+  if (stop_ || !Open(link)) {
     link->has_sent = true;
     return;
   }
   link->PrepareToWait();
   link->ready.store(true, std::memory_order_release);
+  board_.outbox().SetLinked(link->host);
   Run(&Carrier::Send, link);
   Receive(link);
 }
@@ -493,10 +582,11 @@ bool Carrier::Look() noexcept {
 
 bool Carrier::Sleep(int64_t ns) noexcept {
   std::array<pollfd, kMostSleptOn> sockets;
-  if (!lingers_ || links_.size() > sockets.size()) return false;
+  if (!lingers_) return false;
   size_t count = 0;
   for (const Link& link : links_) {
     if (!link.ready.load(std::memory_order_acquire)) continue;
+    if (count == sockets.size()) return false;
     const bool unsent = link.unsent.load(std::memory_order_relaxed);
     link.transport->Arm();
     sockets[count++] = {link.transport->descriptor(),
@@ -525,7 +615,7 @@ std::shared_ptr<Carrier> Carrier::Start(Membership& membership, const std::strin
   plan.places = membership.places;
   plan.secret = membership.root.secret;
   plan.group = membership.group;
-  plan.deadline_ns = membership.deadline_ns;
+  plan.timeout_ns = membership.timeout_ns;
   plan.listener = std::move(membership.listener);
   plan.memory = std::move(membership.memory);
   plan.engine = &EngineOfEnvironment();

@@ -3,6 +3,10 @@
 // same place of this host's board, in the order in which it was shared, and rings the bells of the ranks
 // here.
 //
+// A connection is made when a rank of either host first has something for the other. Both may do so at once:
+// then the one that the later host makes counts. So the earlier one, when it comes, waits for an answer,
+// which it does not get where the other is about to come itself.
+//
 // It outlives its rank's communicator until all ranks of this host have left, because it carries for them
 // too.
 #pragma once
@@ -10,6 +14,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -35,11 +40,11 @@ struct CarrierPlan {
   bool owned = false;
   std::shared_ptr<const Hosts> hosts;
   std::string name;  // of the communicator
-  // How the others are met: this goes to those before its own host, the rest come to the listener.
+  // Where the others are met, who come to the listener here.
   std::vector<WelcomeHost> places;
   Secret secret{};
   Id group{};
-  int64_t deadline_ns = 0;
+  int64_t timeout_ns = 0;  // of a connection, from when it is wanted
   Descriptor listener;
   Descriptor memory;  // kept for the other ranks of the host, which may not have opened it yet
   const Engine* engine = &TcpEngine();
@@ -82,12 +87,20 @@ class Carrier final : public Courier {
   };
   void Run(void (Carrier::*what)(Link*), Link* link);
   static void* Main(void* job);
+  void MeetWanted(Link*);
   void AcceptAll(Link*);
+  void Reach(Link* link);
+  void Invite(Link* link);
   void Meet(Link* link);
   void Send(Link* link);
   void Receive(Link* link);
-  bool Accept(Descriptor socket);
-  Descriptor Connect(uint32_t host);
+  bool MeetAllWanted();
+  bool MayBeWanted() const;
+  void Accept(Descriptor socket);
+  void Welcome(const LinkHello& hello, Descriptor socket);
+  Descriptor Connect(uint32_t host, int64_t deadline_ns);
+  bool AwaitAnswer(const Descriptor& socket, int64_t deadline_ns) const;
+  std::string CannotReach(uint32_t host, int error) const;
   bool Open(Link* link);
   bool Exchange(Link* link, Transport* transport);
   void Refuse(Link* link, const std::string& sentence);
@@ -111,6 +124,8 @@ class Carrier final : public Courier {
   std::atomic<uint32_t> lookers_{0};  // changed under look_lock_
   uint64_t looks_ = 0;                // under look_lock_
   std::mutex lock_;
+  std::condition_variable came_;  // a socket of a link
+  bool closed_ = false;           // under lock_: nobody may come any more
   std::list<Link> links_;
   std::list<Job> jobs_;  // under lock_
 };

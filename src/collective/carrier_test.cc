@@ -208,7 +208,7 @@ TEST_F(CarrierTest, StrangersAreNotListenedTo) {
   plan_.places.resize(2);
   plan_.listener = ListenTcp(&address, &port);
   plan_.secret[3] = 7;
-  plan_.deadline_ns = NowNs() + kMinute;
+  plan_.timeout_ns = kMinute;
   const Secret secret = plan_.secret;
   carrier_ = std::make_shared<Carrier>(std::move(plan_));
   Secret other = secret;

@@ -65,7 +65,8 @@ class Incoming {
 
 struct Link {
   uint32_t host = 0;
-  Descriptor socket;                  // written before the first thread of the link starts
+  Descriptor socket;                  // under the carrier's lock until the link is ready
+  bool begun = false;                 // the same: this side meets the other, or has met it
   std::atomic<bool> ready{false};     // so that ranks may use it
   std::atomic<bool> has_sent{false};  // all
 

@@ -39,18 +39,20 @@ size_t Outbox::Bytes(const Hosts& hosts) {
 
 Outbox::Outbox(std::byte* memory, const Hosts& hosts)
     : hosts_(hosts.count()),
+      own_(hosts.own),
+      ranks_here_(hosts.RanksOn(hosts.own)),
       capacity_(Capacity(hosts)),
       places_(PlacesOf(hosts)),
       bells_(reinterpret_cast<Bell*>(memory)),
       lanes_(memory + hosts.count() * sizeof(Bell)) {}
 
-Outbox::Lane& Outbox::LaneOf(uint32_t rank, uint32_t host) const {
+Outbox::Lane& Outbox::LaneOf(uint32_t place, uint32_t host) const {
   const size_t lane = InLines(sizeof(Lane) + capacity_ * sizeof(Parcel));
-  return *reinterpret_cast<Lane*>(lanes_ + (size_t{places_[rank]} * hosts_ + host) * lane);
+  return *reinterpret_cast<Lane*>(lanes_ + (size_t{place} * hosts_ + host) * lane);
 }
 
 bool Outbox::Put(uint32_t rank, uint32_t host, const Parcel& parcel) noexcept {
-  Lane& lane = LaneOf(rank, host);
+  Lane& lane = LaneOf(places_[rank], host);
   const uint64_t put = lane.put.load(std::memory_order_relaxed);
   if (put - lane.taken.load(std::memory_order_acquire) == capacity_) return false;
   reinterpret_cast<Parcel*>(&lane + 1)[put % capacity_] = parcel;
@@ -59,7 +61,7 @@ bool Outbox::Put(uint32_t rank, uint32_t host, const Parcel& parcel) noexcept {
 }
 
 bool Outbox::Take(uint32_t rank, uint32_t host, Parcel* parcel) noexcept {
-  Lane& lane = LaneOf(rank, host);
+  Lane& lane = LaneOf(places_[rank], host);
   const uint64_t taken = lane.taken.load(std::memory_order_relaxed);
   if (lane.put.load(std::memory_order_acquire) == taken) return false;
   *parcel = reinterpret_cast<const Parcel*>(&lane + 1)[taken % capacity_];
@@ -67,8 +69,23 @@ bool Outbox::Take(uint32_t rank, uint32_t host, Parcel* parcel) noexcept {
   return true;
 }
 
+// Nobody takes from them meanwhile. A goodbye is the last of its lane.
+bool Outbox::Wants(uint32_t host) const noexcept {
+  for (uint32_t place = 0; place < ranks_here_; ++place) {
+    Lane& lane = LaneOf(place, host);
+    const uint64_t taken = lane.taken.load(std::memory_order_relaxed);
+    if (lane.put.load(std::memory_order_acquire) == taken) continue;
+    if (reinterpret_cast<const Parcel*>(&lane + 1)[taken % capacity_].kind != ParcelKind::kLeft) return true;
+  }
+  return false;
+}
+
 void Outbox::Ring(uint32_t host) noexcept {
-  Bell& bell = bells_[host];
+  RingOne(bells_[host]);
+  if (host != own_ && !linked(host)) RingOne(bells_[own_]);
+}
+
+void Outbox::RingOne(Bell& bell) noexcept {
   bell.rings.fetch_add(1, std::memory_order_seq_cst);
   if (bell.sleeping.load(std::memory_order_seq_cst) != 0) FutexWakeShared(bell.rings);
 }

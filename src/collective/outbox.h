@@ -40,7 +40,16 @@ class Outbox {
   // Called by who carries for this host.
   bool Take(uint32_t rank, uint32_t host, Parcel* parcel) noexcept;
 
-  // Who has put something rings; who has found nothing sleeps until the bell rings again.
+  // Whether something waits in the lanes to the host that has to get there. That a rank has left need not:
+  // who has nothing from here hears of it at the meeting point.
+  bool Wants(uint32_t host) const noexcept;
+
+  // Who carries has a connection to the host from now on.
+  void SetLinked(uint32_t host) noexcept { bells_[host].linked.store(1, std::memory_order_seq_cst); }
+  bool linked(uint32_t host) const { return bells_[host].linked.load(std::memory_order_seq_cst) != 0; }
+
+  // Who has put something rings; who has found nothing sleeps until the bell rings again. What is for a host
+  // without a connection also rings the bell of this host, where who makes them sleeps.
   void Ring(uint32_t host) noexcept;
   uint32_t Rings(uint32_t host) const { return bells_[host].rings.load(std::memory_order_seq_cst); }
   void Sleep(uint32_t host, uint32_t rings) noexcept;
@@ -49,14 +58,18 @@ class Outbox {
   struct alignas(64) Bell {
     std::atomic<uint32_t> rings;
     std::atomic<uint32_t> sleeping;
+    std::atomic<uint32_t> linked;
   };
   struct Lane {
     alignas(64) std::atomic<uint64_t> put;
     alignas(64) std::atomic<uint64_t> taken;
   };
-  Lane& LaneOf(uint32_t rank, uint32_t host) const;
+  Lane& LaneOf(uint32_t place, uint32_t host) const;
+  static void RingOne(Bell& bell) noexcept;
 
   const uint32_t hosts_;
+  const uint32_t own_;
+  const uint32_t ranks_here_;
   const size_t capacity_;               // parcels of a lane
   const std::vector<uint32_t> places_;  // of each rank among those of its host
   Bell* bells_;

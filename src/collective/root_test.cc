@@ -12,10 +12,12 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
 #include "collective/bootstrap.h"
@@ -67,6 +69,25 @@ TEST_F(RootTest, AllShareOneMemory) {
   EXPECT_EQ(b->board.memory[a->board.bytes - 1], std::byte{42});
   EXPECT_EQ(a->peers[1].process, getpid());
   EXPECT_EQ(a->root_rank, 0u);
+}
+
+// What comes right behind the welcome is for the communicator.
+TEST_F(RootTest, WhoEndsAtOnceIsKnownToWhoWakesLater) {
+  const RootInfo root = Root::Start();
+  std::deque<Joining> all;
+  for (uint32_t rank = 0; rank < 3; ++rank) all.emplace_back(MeetingAt(root, rank, 3));
+  all[1].Finish().reset();
+  const auto third = all[2].Finish();
+  ASSERT_TRUE(AwaitReadable(third->line, NowNs() + 60 * kSecond));  // the first was told before
+  const auto first = all[0].Finish();
+  std::array<std::byte, 64> bytes;
+  size_t count = 0;
+  ASSERT_EQ(Receive(first->line, bytes, &count), Received::kBytes);
+  Inbox inbox(sizeof(Event));
+  inbox.Append(std::span(bytes).first(count));
+  const auto message = inbox.Take();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(DecodeEvent(message->body).rank, 1u);
 }
 
 // Whoever does not know the secret gets no answer, and does no harm.

@@ -107,6 +107,14 @@ std::optional<Inbox::Message> Inbox::Take() {
   return message;
 }
 
+size_t Inbox::Missing() const {
+  MessageHeader header;
+  if (bytes_.size() < sizeof header) return sizeof header - bytes_.size();
+  std::memcpy(&header, bytes_.data(), sizeof header);
+  const size_t whole = sizeof header + header.bytes;
+  return whole - std::min(whole, bytes_.size());
+}
+
 Hello DecodeHello(std::span<const std::byte> body) { return Exactly<Hello>(body, "a hello of another form"); }
 
 Welcome DecodeWelcome(std::span<const std::byte> body, Welcomed* who) {

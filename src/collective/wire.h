@@ -118,6 +118,8 @@ class Inbox {
   void Append(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
   // Throws HCCL_E_TCP_TRANSFER for what is no message.
   std::optional<Message> Take();
+  // How much may come before the next message is whole, and no more than what belongs to it.
+  size_t Missing() const;
 
  private:
   size_t most_;

@@ -11,8 +11,10 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "ranks.h"
@@ -71,6 +73,22 @@ void UseGroup(HcclComm comm, uint32_t rank, uint32_t ranks) {
     EXPECT_OK(aclrtSynchronizeStream(b.stream));
     EXPECT_EQ(b.out[count - 1], static_cast<float>(last * 1000) + ramp);
   }
+}
+
+// Connections of TCP that this process has.
+size_t CountConnections() {
+  size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(file.path().filename());
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    count += getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &length) == 0 && peer.ss_family == AF_INET;
+  }
+  return count;
+}
+// What two sides have begun at once is closed a moment later.
+void AwaitConnections(size_t count) {
+  while (CountConnections() != count) std::this_thread::yield();
 }
 
 // Runs `body` as each rank, on the machine that `on` names; one that has the name of an engine uses it.
@@ -156,6 +174,43 @@ TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
 }
 
 // Across machines, and on one that is not the meeting point's.
+// Of four machines: who sends to the next one is connected to it and to the one before, and to no other.
+TEST_F(Machines, AreConnectedOnceTheyHaveSomethingForEachOther) {
+  constexpr uint32_t kAll = 4;
+  OnMachines({"a", "b", "c", "d"}, [](HcclComm comm, uint32_t rank) {
+    const Buffers b(kAll);
+    const uint32_t next = (rank + 1) % kAll, last = (rank + kAll - 1) % kAll;
+    const auto pass_on = [&] {
+      *b.in = static_cast<float>(rank + 1);
+      EXPECT_OK(HcclGroupStart());
+      EXPECT_OK(HcclSend(b.in, 1, HCCL_DATA_TYPE_FP32, next, comm, b.stream));
+      EXPECT_OK(HcclRecv(b.out, 1, HCCL_DATA_TYPE_FP32, last, comm, b.stream));
+      EXPECT_OK(HcclGroupEnd());
+      EXPECT_OK(aclrtSynchronizeStream(b.stream));
+      EXPECT_EQ(*b.out, static_cast<float>(last + 1));
+    };
+    pass_on();
+    AwaitConnections((rank == 0 ? kAll - 1 : 1) + 2);        // the first are those of the meeting point
+    for (uint32_t turn = 0; turn < kAll; ++turn) pass_on();  // until all have seen that
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
+// Who has left is known to those, too, that have no connection to it, and so on.
+TEST_F(Machines, ARankThatLeftWithoutAConnectionIsNamed) {
+  OnMachines({"a", "b", "c"}, [](HcclComm comm, uint32_t rank) {
+    const Buffers b(3);
+    if (rank < 2) {  // the one with the meeting point leaves last
+      const HcclResult said = HcclRecv(b.out, 1, HCCL_DATA_TYPE_FP32, rank + 1, comm, b.stream);
+      EXPECT_TRUE(said == HCCL_SUCCESS || said == HCCL_E_REMOTE) << said;
+      EXPECT_EQ(aclrtSynchronizeStream(b.stream) == ACL_SUCCESS, said == HCCL_E_REMOTE);
+      EXPECT_REFUSED(HCCL_E_REMOTE, HcclRecv(b.out, 1, HCCL_DATA_TYPE_FP32, rank + 1, comm, b.stream),
+                     rank == 1 ? "rank 2" : "rank [12]");
+    }
+    EXPECT_OK(HcclCommDestroy(comm));
+  });
+}
+
 TEST_P(MachinesBy, PartsOfAGroup) {
   OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
     uint32_t across[] = {1, 0}, there[] = {2, 1};
@@ -245,7 +300,8 @@ TEST_F(Machines, DifferentEngines) {
   for (const bool first_has_ucx : {true, false}) {
     OnMachines({first_has_ucx ? "ucx" : "tcp", first_has_ucx ? "tcp" : "ucx"}, [](HcclComm comm, uint32_t) {
       const Buffers b(2);
-      while (AsyncErrorOf(comm) == HCCL_SUCCESS) std::this_thread::yield();
+      EXPECT_OK(HcclBarrier(comm, b.stream));  // the first that needs the other machine
+      EXPECT_NE(aclrtSynchronizeStream(b.stream), ACL_SUCCESS);
       EXPECT_REFUSED(HCCL_E_REMOTE, HcclBarrier(comm, b.stream), "go between machines by different engines");
       EXPECT_OK(HcclCommDestroy(comm));
     });
