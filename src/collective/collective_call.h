@@ -120,7 +120,11 @@ class CollectiveCall final : public Call {
   Extent Slice(uint32_t rank, uint64_t count) const;
   const Announcement& Of(uint32_t rank) const { return board().announcement(rank, number_); }
 
-  // In place.
+  // In place. A reduction to one rank is read and folded by that one.
+  bool TakesPart() const { return kind_ != Kind::kReduce || me_ == operation().root; }
+  bool IsReadByOthers(uint32_t rank) const {
+    return Contributes(rank) && (kind_ != Kind::kReduce || rank != operation().root);
+  }
   bool ReachesAll();
   void BeginInPlace();
   uint64_t PieceCount() const;

@@ -23,15 +23,12 @@ constexpr size_t kPieceBytes = size_t{128} << 10;
 
 }  // namespace
 
-// A reduction to one rank would have that rank read everything.
-bool IsReadInPlace(Kind kind) {
-  return kind != Kind::kReduce && kind != Kind::kBarrier && kind < Kind::kSend;
-}
+bool IsReadInPlace(Kind kind) { return kind != Kind::kBarrier && kind < Kind::kSend; }
 
 // False where others cannot read in place what this rank gives.
 bool CollectiveCall::PutPlaces(Announcement& own) const {
   if (peers_.empty() || (own.flags & Announcement::kOverlaps) != 0 || !board().ReadsPeers()) return false;
-  if (!Contributes(me_)) return true;
+  if (!IsReadByOthers(me_)) return true;
   if ((own.flags & Announcement::kSmall) != 0) return false;
   const Extents extents = ExtentsOf(operation(), me_, n_);
   rt::SharedMemory& memory = rt::SharedMemory::Get();
@@ -54,7 +51,7 @@ bool CollectiveCall::ReachesAll() {
   for (uint32_t r = 0; r < n_; ++r) {
     Peer& peer = peers_[r];
     peer.pieces = 0;
-    if (!Contributes(r)) continue;
+    if (!Contributes(r) || !TakesPart()) continue;
     if (board().IsHere(r)) {
       peer.send = reinterpret_cast<const std::byte*>(Of(r).send);
       peer.receive = reinterpret_cast<const std::byte*>(Of(r).receive);
@@ -133,6 +130,7 @@ void CollectiveCall::TakePieces() {
 }
 
 void CollectiveCall::ReadPeers() {
+  if (!TakesPart()) return;
   if (IsSum(kind_)) {
     BeginParts();
     for (uint32_t r = 0; r < n_; ++r) ins_.push_back(peers_[r].send + Sent(r, me_).offset * element_);
