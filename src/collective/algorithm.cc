@@ -27,6 +27,26 @@ struct Level {
 };
 constexpr Level kLevels[] = {{"level0", kNone}, {"level1", kBetweenServers}, {"level2", kBetweenPods}};
 
+// Those that double distances do so in another order each.
+WayKind WayOf(std::string_view algorithm) {
+  if (algorithm == "ring") return WayKind::kRing;
+  if (algorithm == "pairwise") return WayKind::kDirect;
+  return algorithm == "AHC" || algorithm == "pipeline" ? WayKind::kUnsaid : WayKind::kDoubling;
+}
+
+const char* TextOfWay(WayKind way) {
+  switch (way) {
+    case WayKind::kRing:
+      return "from each machine to the next";
+    case WayKind::kDoubling:
+      return "over machines 1, 2, 4 and so on apart";
+    case WayKind::kDirect:
+      return "from each machine to each";
+    default:
+      return "as without it";
+  }
+}
+
 bool IsIn(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -49,7 +69,7 @@ class SettingReader {
  public:
   SettingReader(std::string_view text, const char* setting) : text_(text), setting_(setting) {}
 
-  std::string Read() {
+  Algorithms Read() {
     if (text_.find('=') == std::string_view::npos) {
       ReadLevels(text_, "");
       return result_;
@@ -94,37 +114,40 @@ class SettingReader {
   }
 
   void Add(std::string_view algorithm, std::string_view operation) {
+    const WayKind way = WayOf(algorithm);
+    if (result_.way == WayKind::kUnsaid) result_.way = way;
+    if (way != WayKind::kUnsaid && way == result_.way) return;
+    std::string& list = result_.not_there;
     const std::string_view what = operation.empty() ? "all operations" : operation;
-    result_ += fmt::format("{}{} for {}", result_.empty() ? "" : ", ", algorithm, what);
+    list += fmt::format("{}{} for {}", list.empty() ? "" : ", ", algorithm, what);
   }
 
   const std::string_view text_;
   const char* const setting_;
-  std::string result_;
+  Algorithms result_;
   std::set<std::string_view> operations_;
 };
 
 }  // namespace
 
-std::string AlgorithmsIn(std::string_view text, const char* setting) {
-  return text.empty() ? std::string() : SettingReader(text, setting).Read();
+Algorithms AlgorithmsIn(std::string_view text, const char* setting) {
+  return text.empty() ? Algorithms{} : SettingReader(text, setting).Read();
 }
 
-std::string AlgorithmsOfEnvironment() {
+Algorithms AlgorithmsOfEnvironment() {
   const char* text = std::getenv("HCCL_ALGO");
   return AlgorithmsIn(text == nullptr ? "" : text, "HCCL_ALGO");
 }
 
-void SayThatNotHere(const std::string& algorithms) {
+void SayThatNotHere(const Algorithms& algorithms) {
   static std::mutex lock;
   static auto& said = *new std::set<std::string>;
   std::lock_guard guard(lock);
-  if (!said.insert(algorithms).second) return;
-  std::fprintf(
-      stderr,
-      "belay: HCCL_ALGO asks for %s: not there; each machine sends to each directly, and results are the "
-      "same bit for bit\n",
-      algorithms.c_str());
+  if (!said.insert(algorithms.not_there).second) return;
+  std::fprintf(stderr,
+               "belay: HCCL_ALGO asks for %s: not there; a communicator has one way for all, here %s, and "
+               "results are the same bit for bit\n",
+               algorithms.not_there.c_str(), TextOfWay(algorithms.way));
 }
 
 }  // namespace belay::coll

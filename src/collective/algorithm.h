@@ -1,20 +1,26 @@
 // What programs ask for of the algorithms between machines, by HCCL_ALGO or hcclAlgo:
 // "level0:NA;level1:ring" for all operations, or "allreduce=level0:NA;level1:ring/alltoall=level1:pairwise".
-// There is one way here, each machine sends to each directly, and the order of a reduction is fixed: so what
-// is asked for is read, and said not to be there.
+// They name a way (way.h), of which a communicator has one; results do not depend on it.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "collective/way.h"
+
 namespace belay::coll {
 
-// "ring for all operations", "ring for allreduce, NHR for broadcast"; empty: none is asked for. Throws
-// HCCL_E_PARA for what cannot be read; `setting` is what has that text.
-std::string AlgorithmsIn(std::string_view text, const char* setting);
-std::string AlgorithmsOfEnvironment();
+struct Algorithms {
+  WayKind way = WayKind::kUnsaid;  // of the first that names one
+  // "AHC for all operations", "ring for allreduce, NHR for broadcast": those that name none, or another.
+  std::string not_there;
+};
+
+// Throws HCCL_E_PARA for what cannot be read; `setting` is what has that text.
+Algorithms AlgorithmsIn(std::string_view text, const char* setting);
+Algorithms AlgorithmsOfEnvironment();
 
 // Once in a process for the same algorithms, on standard error.
-void SayThatNotHere(const std::string& algorithms);
+void SayThatNotHere(const Algorithms& algorithms);
 
 }  // namespace belay::coll

@@ -107,6 +107,7 @@ Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_by
   channel_staging_ = at;
   if (hosts_ != nullptr) {
     outbox_ = std::make_unique<Outbox>(memory + Bytes(ranks, staging_bytes_per_rank), *hosts_);
+    unpushed_to_.reset(new std::atomic<bool>[hosts_->count()]());
   }
   if (rank == ranks) return;
   bell(rank).key.store(reinterpret_cast<uintptr_t>(key()), std::memory_order_relaxed);
@@ -300,9 +301,10 @@ void Board::PutFor(uint32_t host, const Parcel& parcel) noexcept {
 
 void Board::Put(const Parcel& parcel, uint32_t to) noexcept {
   std::lock_guard guard(puts_);
-  for (uint32_t host = 0; host < hosts_->count(); ++host) {
-    if (IsMeant(host, to)) PutFor(host, parcel);
-  }
+  hosts_->way().ForEachNext(hosts_->own, hosts_->own, HostFor(to), [&](uint32_t next) {
+    PutFor(next, parcel);
+    unpushed_to_[next].store(true, std::memory_order_relaxed);
+  });
 }
 
 // Who is there waits for it: much of it goes at once, so that both work, and little with what comes next.
@@ -313,30 +315,29 @@ void Board::Hurry(uint32_t to) noexcept {
     Flush();
     return;
   }
-  for (uint32_t host = 0; host < hosts_->count(); ++host) {
-    if (IsMeant(host, to)) outbox_->Ring(host);
-  }
+  hosts_->way().ForEachNext(hosts_->own, hosts_->own, HostFor(to),
+                            [&](uint32_t next) { outbox_->Ring(next); });
 }
 
 void Board::Flush() noexcept {
   if (courier_ == nullptr || !unpushed_.exchange(false, std::memory_order_acq_rel)) return;
   heavy_.store(0, std::memory_order_relaxed);
   for (uint32_t host = 0; host < hosts_->count(); ++host) {
-    if (host != hosts_->own) courier_->Push(host);
+    if (unpushed_to_[host].exchange(false, std::memory_order_relaxed)) courier_->Push(host);
   }
 }
 
 void Board::Share(const void* at, size_t bytes, uint32_t to) {
   if (hosts_ == nullptr || bytes == 0 || (to < ranks_ && !IsElsewhere(to))) return;
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
-  Put({ParcelKind::kBytes, static_cast<uint32_t>(bytes), offset, 0}, to);
+  Put({ParcelKind::kBytes, static_cast<uint32_t>(bytes), offset, HostFor(to)}, to);
   heavy_.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 void Board::ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {
   if (hosts_ == nullptr || (to < ranks_ && !IsElsewhere(to))) return;
   const auto offset = static_cast<uint64_t>(reinterpret_cast<const std::byte*>(&word) - memory_);
-  Put({ParcelKind::kWord, 0, offset, value}, to);
+  Put({ParcelKind::kWord, HostFor(to), offset, value}, to);
 }
 
 void Board::PutWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) noexcept {
@@ -360,6 +361,8 @@ void Board::CameLeft(uint32_t rank) noexcept {
   bell(rank).left.store(1, std::memory_order_seq_cst);
   header().left_elsewhere.store(1, std::memory_order_seq_cst);
   TellAllHere();
+  if (hosts_->kind == WayKind::kDirect) return;
+  for (uint32_t host = 0; host < hosts_->count(); ++host) outbox_->Ring(host);  // nothing may follow there
 }
 
 // The rank that writes these bytes; ranks(): they are in no one piece.
@@ -392,9 +395,9 @@ uint32_t Board::OwnerOf(uint64_t at, uint64_t bytes) const {
   return ranks_;
 }
 
-bool Board::IsOf(uint32_t host, uint64_t at, uint64_t bytes) const {
+uint32_t Board::HostOf(uint64_t at, uint64_t bytes) const {
   const uint32_t owner = OwnerOf(at, bytes);
-  return owner < ranks_ && hosts_->of[owner] == host;
+  return owner < ranks_ ? hosts_->of[owner] : hosts_->count();
 }
 
 }  // namespace belay::coll

@@ -145,7 +145,9 @@ class Board {
   bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
   const Hosts* hosts() const { return hosts_.get(); }
   // Whether there is a connection to the host of a rank that is elsewhere.
-  bool IsLinkedTo(uint32_t rank) const { return outbox_->linked(hosts_->of[rank]); }
+  bool IsLinkedTo(uint32_t rank) const {
+    return hosts_->kind != WayKind::kDirect || outbox_->linked(hosts_->of[rank]);
+  }
   Outbox& outbox() { return *outbox_; }
   // Before the first call, where who carries is in this process.
   void SetCourier(std::shared_ptr<Courier> courier);
@@ -165,8 +167,8 @@ class Board {
   void Share(const void* at, size_t bytes, uint32_t to);
   // The same for a word that nobody waits for: it goes with what is published next.
   void ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to);
-  // Whether the ranks of a host may write these bytes, which are in one piece of theirs.
-  bool IsOf(uint32_t host, uint64_t at, uint64_t bytes) const;
+  // The host whose ranks may write these bytes, which are in one piece of theirs; else how many there are.
+  uint32_t HostOf(uint64_t at, uint64_t bytes) const;
   std::byte* Bytes(uint64_t at) { return memory_ + at; }
   // From another host: a word, and that a rank has left.
   void Came(uint64_t word, uint64_t value);
@@ -262,10 +264,8 @@ class Board {
   Bell& bell(uint32_t rank) const { return bells_[rank]; }
   void Tell(uint32_t rank);
   void TellAllHere();
+  uint32_t HostFor(uint32_t to) const { return to == ranks_ ? hosts_->count() : hosts_->of[to]; }
   void Put(const Parcel& parcel, uint32_t to) noexcept;
-  bool IsMeant(uint32_t host, uint32_t to) const {
-    return to == ranks_ ? host != hosts_->own : host == hosts_->of[to];
-  }
   void PutWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) noexcept;
   void Hurry(uint32_t to) noexcept;
   void PutFor(uint32_t host, const Parcel& parcel) noexcept;
@@ -285,7 +285,8 @@ class Board {
   SpinLock puts_;                 // of the outbox
   std::atomic<size_t> heavy_{0};  // bytes that have been put and not pushed
   std::atomic<bool> unpushed_{false};
-  uint64_t process_;  // what other boards of this process say, too
+  std::unique_ptr<std::atomic<bool>[]> unpushed_to_;  // each host
+  uint64_t process_;                                  // what other boards of this process say, too
   Bell* bells_;
   Counters* counters_;
   std::byte* announcements_;

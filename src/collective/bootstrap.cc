@@ -72,6 +72,7 @@ Joining::Joining(const Meeting& meeting)
   hello.device = rt::NumberAmongAll(meeting.device);
   hello.staging_bytes = meeting.staging_bytes;
   hello.timeout_ns = meeting.timeout_ns;
+  hello.way = meeting.way;
   if (root_is_elsewhere_) PrepareToCarry(&hello.place);
   if (!Send(line_, Encode(hello))) FailGone(meeting.root);
 }
@@ -236,6 +237,7 @@ void Joining::EnterSeveral(const Welcome& welcome, Welcomed who, std::span<Descr
   hosts->own = welcome.own_host;
   for (const WelcomePeer& peer : who.peers) hosts->of.push_back(peer.host);
   for (const WelcomeHost& host : who.hosts) hosts->leaders.push_back(host.leader);
+  hosts->kind = Way::Among(welcome.way, hosts->count());
   if (hosts->of[meeting_.rank] != hosts->own) FailUnfit(meeting_.ranks);
   made->hosts = std::move(hosts);
   made->places = std::move(who.hosts);

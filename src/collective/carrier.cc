@@ -73,19 +73,21 @@ Carrier::Carrier(CarrierPlan plan, std::vector<Descriptor> connected)
       board_(plan_.shared.memory, hosts_.ranks(), hosts_.ranks(), plan_.shared.staging_bytes_per_rank,
              plan_.name, plan_.hosts),
       maker_(getpid()),
-      lingers_(hosts_.RanksOn(hosts_.own) == 1) {
+      lingers_(hosts_.RanksOn(hosts_.own) == 1),
+      hands_on_(hosts_.kind != WayKind::kDirect),
+      passes_(hosts_) {
   const bool meets = connected.empty();
   for (uint32_t host = 0; host < hosts_.count(); ++host) {
     Link& link = links_.emplace_back();
     link.host = host;
-    if (meets) continue;
+    if (meets || !connected[host]) continue;
     link.begun = true;
     link.socket = std::move(connected[host]);
   }
   try {
     for (Link& link : links_) {
       if (link.host == hosts_.own) link.has_sent = true;
-      if (!meets && link.host != hosts_.own) Run(&Carrier::Meet, &link);
+      if (link.begun) Run(&Carrier::Meet, &link);
     }
     if (meets) Run(&Carrier::AcceptAll, nullptr);
     if (meets) Run(&Carrier::MeetWanted, nullptr);
@@ -171,7 +173,7 @@ Descriptor ListenForCarriers(const Address& otherwise, Place* place) {
 }
 
 void Carrier::FailLink(uint32_t host, const std::string& why) {
-  if (stop_ || board_.failed() || AllLeft(host)) return;
+  if (stop_ || board_.failed() || AllLeftOver(host, hosts_.own)) return;
   const uint32_t leader = hosts_.leaders[host];
   board_.MarkFailed(
       leader, FailureKind::kPeerEnded,
@@ -180,19 +182,21 @@ void Carrier::FailLink(uint32_t host, const std::string& why) {
 
 // Ranks here may still want a host without a connection, or be wanted by one.
 bool Carrier::MayBeWanted() const {
-  if (stop_ || AllLeft(hosts_.own)) return false;
+  if (stop_ || (!hands_on_ && AllLeft(hosts_.own))) return false;
   return !board_.failed() || !board_.SaidGoodbye(hosts_.leaders[hosts_.own]);
 }
 
-// True when all have been met. Who waits for ranks here that have failed is told so when it comes.
+// True when all have been met. Who waits for ranks here that have failed is told so when it comes. Hosts that
+// hand on for others are met at once, by the later one.
 bool Carrier::MeetAllWanted() {
   bool all = true;
   for (Link& link : links_) {
-    if (link.host == hosts_.own) continue;
+    if (link.host == hosts_.own || !hosts_.way().AreNeighbours(hosts_.own, link.host)) continue;
     {
       std::lock_guard guard(lock_);
       all &= bool(link.socket);
-      if (link.begun || board_.failed() || !board_.outbox().Wants(link.host)) continue;
+      if (link.begun || board_.failed()) continue;
+      if (hands_on_ ? link.host > hosts_.own : !board_.outbox().Wants(link.host)) continue;
       link.begun = true;
     }
     Run(link.host < hosts_.own ? &Carrier::Reach : &Carrier::Invite, &link);
@@ -402,6 +406,15 @@ void Carrier::Meet(Link* link) {
   Receive(link);
 }
 
+// Of those whose messages to `to` come there by `by`.
+bool Carrier::AllLeftOver(uint32_t by, uint32_t to) const {
+  if (!AllLeft(by)) return false;
+  for (uint32_t host = 0; hands_on_ && host < hosts_.count(); ++host) {
+    if (host != to && hosts_.way().Before(host, to) == by && !AllLeft(host)) return false;
+  }
+  return true;
+}
+
 bool Carrier::AllLeft(uint32_t host) const {
   for (uint32_t rank = 0; rank < hosts_.ranks(); ++rank) {
     if (hosts_.of[rank] == host && !board_.SaidGoodbye(rank)) return false;
@@ -414,7 +427,7 @@ bool Carrier::AllLeft(uint32_t host) const {
 // False when the connection has ended.
 bool Carrier::SendSome(Link* link, bool* any) {
   std::lock_guard guard(link->send_lock);
-  const Outgoing::Result result = link->out.Send(board_, hosts_, link->host, *link->transport, any);
+  const Outgoing::Result result = link->out.Send(board_, hosts_, passes_, link->host, *link->transport, any);
   link->unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
   return result != Outgoing::Result::kBroken;
 }
@@ -425,10 +438,14 @@ void Carrier::SendFailure(Link* link) {
   const std::string sentence = error.sentence().substr(0, kMostFailure);
   const Frame frame{FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), board_.failed_rank(),
                     static_cast<uint64_t>(board_.failure_kind())};
+  SendLast(link, frame, sentence);
+}
+
+void Carrier::SendLast(Link* link, const Frame& frame, const std::string& text) {
   for (bool put = false, any = false;;) {
     {
       std::lock_guard guard(link->send_lock);
-      if (!put) put = link->out.Put(frame, sentence);
+      if (!put) put = link->out.Put(frame, text);
     }
     if (!SendSome(link, &any)) return;
     if (link->unsent.load(std::memory_order_seq_cst)) {
@@ -443,7 +460,7 @@ void Carrier::Send(Link* link) {
   for (;;) {
     const uint32_t rings = board_.outbox().Rings(link->host);
     // Goodbyes come last in their lanes.
-    const bool last = stop_ || board_.failed() || AllLeft(hosts_.own);
+    const bool last = stop_ || board_.failed() || AllLeftOver(hosts_.own, link->host);
     bool any = false;
     if (!SendSome(link, &any)) break;
     if (link->unsent.load(std::memory_order_seq_cst)) {
@@ -451,7 +468,11 @@ void Carrier::Send(Link* link) {
       continue;
     }
     if (any) continue;
-    if (board_.failed()) SendFailure(link);
+    if (board_.failed()) {
+      SendFailure(link);
+    } else if (last && !stop_) {
+      SendLast(link, {FrameKind::kLast, 0, 0, 0}, {});
+    }
     if (last) break;
     board_.outbox().Sleep(link->host, rings);
   }
@@ -472,14 +493,22 @@ void Carrier::AwaitRoom(Link* link, uint32_t rings) {
 
 // --- and back
 
+void Carrier::SendPasses() noexcept {
+  for (uint32_t host = 0; hands_on_ && host < hosts_.count(); ++host) {
+    if (passes_.Has(host)) Push(host);
+  }
+}
+
 // Under its lock. False when there is nothing, or nothing any more.
 bool Carrier::ReceiveSome(Link* link) {
-  switch (link->in.Receive(board_, hosts_, link->host, *link->transport)) {
+  switch (link->in.Receive(board_, hosts_, passes_, link->host, *link->transport)) {
     case Incoming::Result::kSome:
+      SendPasses();
       return true;
     case Incoming::Result::kNothing:
       return false;
     case Incoming::Result::kEnd:
+      if (link->in.has_ended()) break;
       FailLink(link->host, "ended without destroying its communicator, or the connection to it broke");
       break;
     case Incoming::Result::kStrange: {
@@ -553,7 +582,7 @@ bool Carrier::Push(uint32_t host) noexcept {
   bool any = false;
   std::unique_lock guard(link.send_lock, std::defer_lock);
   if (link.ready.load(std::memory_order_acquire) && guard.try_lock() && !link.closed) {
-    const Outgoing::Result result = link.out.Send(board_, hosts_, host, *link.transport, &any);
+    const Outgoing::Result result = link.out.Send(board_, hosts_, passes_, host, *link.transport, &any);
     link.unsent.store(result == Outgoing::Result::kBlocked, std::memory_order_seq_cst);
     if (result == Outgoing::Result::kAll) return any;
     if (result == Outgoing::Result::kBlocked && lookers_.load(std::memory_order_seq_cst) > 0) return any;

@@ -106,11 +106,14 @@ class Carrier final : public Courier {
   void Refuse(Link* link, const std::string& sentence);
   bool SendSome(Link* link, bool* any);
   void SendFailure(Link* link);
+  void SendLast(Link* link, const Frame& frame, const std::string& text);
   void AwaitRoom(Link* link, uint32_t rings);
   bool ReceiveSome(Link* link);
   void Tick(Link* link);
   void Wake(Link* link);
   bool AllLeft(uint32_t host) const;
+  bool AllLeftOver(uint32_t by, uint32_t to) const;
+  void SendPasses() noexcept;
   void FailLink(uint32_t host, const std::string& why);
 
   CarrierPlan plan_;
@@ -118,6 +121,8 @@ class Carrier final : public Courier {
   Board board_;
   const int32_t maker_;
   const bool lingers_;
+  const bool hands_on_;  // for other hosts
+  Passes passes_;
   std::atomic<bool> stop_{false};
   std::atomic<uint32_t> running_{0};  // threads
   SpinLock look_lock_;                // of what its threads sleep on

@@ -90,6 +90,17 @@ TEST_F(Collectives, OfRanksOnSeveralHosts) {
   }
 }
 
+// Whatever way it goes: to each directly, or handed on by hosts between.
+TEST_F(Collectives, OfHostsThatHandOn) {
+  for (const WayKind way : {WayKind::kRing, WayKind::kDoubling}) {
+    for (const std::vector<uint32_t>& of :
+         {std::vector<uint32_t>{0, 1}, {0, 1, 2}, {0, 1, 2, 3, 4, 2}, {0, 1, 2, 3, 4, 5, 6}}) {
+      Group group(of, 8192, false, "g", way);
+      ASSERT_NO_FATAL_FAILURE(RunAll(group));
+    }
+  }
+}
+
 class OneWorker : public Collectives {
  protected:
   OneWorker() : Collectives(1) {}

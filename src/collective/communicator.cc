@@ -71,7 +71,7 @@ void Communicator::Close() {
 
 Communicator& Communicator::Create(std::unique_ptr<Membership> membership, CommunicatorConfig config,
                                    int device) {
-  if (membership->hosts != nullptr && membership->rank == 0 && !config.algorithms.empty())
+  if (membership->hosts != nullptr && membership->rank == 0 && !config.algorithms.not_there.empty())
     SayThatNotHere(config.algorithms);
   HandleBits handle = g_communicators.Create(std::move(membership), std::move(config), device);
   if (handle == 0) {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/handle_table.h"
 #include "base/ref_count.h"
+#include "collective/algorithm.h"
 
 namespace belay::rt {
 class Device;
@@ -33,7 +34,7 @@ struct CommunicatorConfig {
   int deterministic = 0;              // 0, 1 or 2; results repeat in any case
   int64_t exec_timeout_ns =
       int64_t{1836} * 1'000'000'000;  // how long an operation waits for others; 0: for ever
-  std::string algorithms;             // that are asked for between machines, see AlgorithmsIn
+  Algorithms algorithms;              // that are asked for between machines
 };
 
 // A rank as the others know it.

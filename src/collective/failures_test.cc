@@ -162,6 +162,39 @@ TEST_F(Failures, ARankThatLeftAnotherHost) {
   }
 }
 
+// A host whose ranks have left hands on for the others until those have left, too; then all carriers are
+// done.
+TEST_F(Failures, HostsHandOnForThoseThatStay) {
+  for (const WayKind way : {WayKind::kRing, WayKind::kDoubling}) {
+    Group group({0, 1, 2, 3, 4}, 4096, false, "g", way);
+    group[1].SayGoodbye();
+    group[2].SayGoodbye();
+    Stream &sender = NewStream(), &receiver = NewStream();
+    const Operation send = Message(true, 3, 3000);
+    std::fill(given_.back().begin(), given_.back().end(), std::byte{7});
+    Submit(group[0], nullptr, sender, send);
+    Submit(group[3], nullptr, receiver, Message(false, 0, 3000));
+    Wait(sender);
+    Wait(receiver);
+    EXPECT_EQ(got_.back()[11'999], std::byte{7});
+    for (uint32_t r : {0, 3, 4}) group[r].SayGoodbye();
+    for (uint32_t host = 0; host < 5; ++host) EXPECT_TRUE(group.carrier(host).Flush(INT64_MAX));
+    for (uint32_t r = 0; r < 5; ++r) EXPECT_FALSE(group[r].failed()) << group[r].Failure().sentence();
+  }
+}
+
+// Over hosts between.
+TEST_F(Failures, AFailureComesToAll) {
+  for (const WayKind way : {WayKind::kRing, WayKind::kDoubling}) {
+    Group group({0, 1, 2, 3, 4, 5}, 4096, false, "g", way);
+    group[3].MarkFailed(3, FailureKind::kDropped, "it snows");
+    for (uint32_t r = 0; r < 6; ++r) {
+      while (!group[r].failed()) std::this_thread::yield();
+      EXPECT_THAT(group[r].Failure().sentence(), HasSubstr("it snows"));
+    }
+  }
+}
+
 TEST_F(Failures, ACarrierThatEndsIsNamed) {
   for (uint32_t ended : {0, 1}) {
     Group group(3, 4096, Where::kOnTwoHosts);

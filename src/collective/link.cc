@@ -40,24 +40,29 @@ Outgoing::Result SendParts(Transport& over, iovec* parts, size_t* begin, size_t 
 
 // --- there
 
-bool Outgoing::Fill(Board& board, const Hosts& hosts, uint32_t host) {
+void Outgoing::Add(Board& board, size_t number, const Parcel& parcel) {
+  Frame& frame = frames_[number];
+  frame = {static_cast<FrameKind>(static_cast<uint32_t>(parcel.kind) + 1), parcel.bytes, parcel.at,
+           parcel.value};
+  parts_[end_++] = {&frame, sizeof frame};
+  if (parcel.kind == ParcelKind::kBytes) parts_[end_++] = {board.Bytes(parcel.at), parcel.bytes};
+}
+
+bool Outgoing::Fill(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) {
   size_t count = 0;
+  Parcel parcel;
   begin_ = end_ = 0;
   for (uint32_t rank = 0; rank < hosts.ranks() && count < kMostAtOnce; ++rank) {
-    Parcel parcel;
-    while (hosts.of[rank] == hosts.own && count < kMostAtOnce && board.outbox().Take(rank, host, &parcel)) {
-      Frame& frame = frames_[count++];
-      frame = {static_cast<FrameKind>(static_cast<uint32_t>(parcel.kind) + 1), parcel.bytes, parcel.at,
-               parcel.value};
-      parts_[end_++] = {&frame, sizeof frame};
-      if (parcel.kind == ParcelKind::kBytes) parts_[end_++] = {board.Bytes(parcel.at), parcel.bytes};
-    }
+    while (hosts.of[rank] == hosts.own && count < kMostAtOnce && board.outbox().Take(rank, host, &parcel))
+      Add(board, count++, parcel);
   }
+  while (count < kMostAtOnce && passes.Take(host, &parcel)) Add(board, count++, parcel);
   return count > 0;
 }
 
-Outgoing::Result Outgoing::Send(Board& board, const Hosts& hosts, uint32_t host, Transport& over, bool* any) {
-  while (begin_ < end_ || Fill(board, hosts, host)) {
+Outgoing::Result Outgoing::Send(Board& board, const Hosts& hosts, Passes& passes, uint32_t host,
+                                Transport& over, bool* any) {
+  while (begin_ < end_ || Fill(board, hosts, passes, host)) {
     const Result result = SendParts(over, parts_.data(), &begin_, end_, any);
     if (result != Result::kAll) return result;
   }
@@ -77,47 +82,88 @@ bool Outgoing::Put(const Frame& frame, std::string text) {
 
 // --- and back
 
+// Whether it belongs where it came: a host has one way to each other.
+bool Incoming::MayCome(const Hosts& hosts, uint32_t by, uint32_t from, uint64_t to) const {
+  return from < hosts.count() && from != hosts.own && to <= hosts.count() &&
+         hosts.way().Before(from, hosts.own) == by &&
+         hosts.way().IsOn(from, hosts.own, static_cast<uint32_t>(to));
+}
+
+void Incoming::HandOn(const Hosts& hosts, Passes& passes) const {
+  if (!passes.any()) return;
+  const Parcel parcel{static_cast<ParcelKind>(static_cast<uint32_t>(frame_.kind) - 1), frame_.bytes,
+                      frame_.at, frame_.value};
+  hosts.way().ForEachNext(from_, hosts.own, for_, [&](uint32_t next) { passes.Put(next, parcel); });
+}
+
+// What is there of a frame's bytes. Those for other hosts lie here until they have gone on: they are of no
+// rank here, and stay as they are until the last who gets them has told so.
+void Incoming::TakeBytes(Board& board) {
+  const size_t here = std::min<size_t>(frame_.bytes, end_ - begin_);
+  std::memcpy(board.Bytes(frame_.at), &buffer_[begin_], here);
+  begin_ += here;
+  to_ = board.Bytes(frame_.at) + here;
+  left_ = frame_.bytes - here;
+}
+
+Incoming::Applied Incoming::ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) const {
+  const uint32_t rank = frame_.bytes;
+  if (rank >= hosts.ranks() || !MayCome(hosts, host, hosts.of[rank], hosts.count())) return Applied::kNo;
+  const Parcel parcel{ParcelKind::kLeft, rank, 0, 0};
+  if (passes.any()) {
+    hosts.way().ForEachNext(hosts.of[rank], hosts.own, hosts.count(),
+                            [&](uint32_t next) { passes.Put(next, parcel); });
+  }
+  board.CameLeft(rank);
+  return Applied::kYes;
+}
+
+Incoming::Applied Incoming::ApplyFailed(Board& board, const Hosts& hosts) {
+  if (frame_.bytes > kMostFailure || frame_.at > hosts.ranks()) return Applied::kNo;
+  if (end_ - begin_ < frame_.bytes) return Applied::kPart;
+  const auto kind = std::min<uint64_t>(frame_.value, static_cast<uint64_t>(FailureKind::kOther));
+  board.MarkFailed(static_cast<uint32_t>(frame_.at), static_cast<FailureKind>(kind),
+                   {reinterpret_cast<const char*>(buffer_.data() + begin_), frame_.bytes});
+  begin_ += frame_.bytes;
+  return Applied::kYes;
+}
+
 // Of frame_, whose header has been taken from the buffer.
-Incoming::Applied Incoming::Apply(Board& board, const Hosts& hosts, uint32_t host) {
+Incoming::Applied Incoming::Apply(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) {
   switch (frame_.kind) {
-    case FrameKind::kBytes: {
-      if (!board.IsOf(host, frame_.at, frame_.bytes)) return Applied::kNo;
-      const size_t here = std::min<size_t>(frame_.bytes, end_ - begin_);
-      std::memcpy(board.Bytes(frame_.at), &buffer_[begin_], here);
-      begin_ += here;
-      to_ = board.Bytes(frame_.at) + here;
-      left_ = frame_.bytes - here;
+    case FrameKind::kBytes:
+      from_ = board.HostOf(frame_.at, frame_.bytes);
+      if (!MayCome(hosts, host, from_, frame_.value)) return Applied::kNo;
+      for_ = static_cast<uint32_t>(frame_.value);
+      TakeBytes(board);
+      if (left_ == 0) HandOn(hosts, passes);
       return Applied::kYes;
-    }
     case FrameKind::kWord:
-      if (frame_.at % sizeof(uint64_t) != 0 || !board.IsOf(host, frame_.at, sizeof(uint64_t)))
+      from_ = board.HostOf(frame_.at, sizeof(uint64_t));
+      if (frame_.at % sizeof(uint64_t) != 0 || !MayCome(hosts, host, from_, frame_.bytes))
         return Applied::kNo;
-      board.Came(frame_.at, frame_.value);
+      for_ = frame_.bytes;
+      HandOn(hosts, passes);
+      if (for_ == hosts.own || for_ == hosts.count()) board.Came(frame_.at, frame_.value);
       return Applied::kYes;
     case FrameKind::kLeft:
-      if (frame_.bytes >= hosts.ranks() || hosts.of[frame_.bytes] != host) return Applied::kNo;
-      board.CameLeft(frame_.bytes);
+      return ApplyLeft(board, hosts, passes, host);
+    case FrameKind::kFailed:
+      return ApplyFailed(board, hosts);
+    case FrameKind::kLast:
+      has_ended_ = true;
       return Applied::kYes;
-    case FrameKind::kFailed: {
-      if (frame_.bytes > kMostFailure || frame_.at > hosts.ranks()) return Applied::kNo;
-      if (end_ - begin_ < frame_.bytes) return Applied::kPart;
-      const auto kind = std::min<uint64_t>(frame_.value, static_cast<uint64_t>(FailureKind::kOther));
-      board.MarkFailed(static_cast<uint32_t>(frame_.at), static_cast<FailureKind>(kind),
-                       {reinterpret_cast<const char*>(buffer_.data() + begin_), frame_.bytes});
-      begin_ += frame_.bytes;
-      return Applied::kYes;
-    }
     case FrameKind::kAddress:  // comes before, or not at all
       return Applied::kNo;
   }
   return Applied::kNo;
 }
 
-bool Incoming::TakeAll(Board& board, const Hosts& hosts, uint32_t host) {
+bool Incoming::TakeAll(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) {
   while (left_ == 0 && end_ - begin_ >= sizeof frame_) {
     std::memcpy(&frame_, &buffer_[begin_], sizeof frame_);
     begin_ += sizeof frame_;
-    const Applied applied = Apply(board, hosts, host);
+    const Applied applied = Apply(board, hosts, passes, host);
     if (applied == Applied::kNo) return false;
     if (applied == Applied::kYes) continue;
     begin_ -= sizeof frame_;
@@ -129,7 +175,8 @@ bool Incoming::TakeAll(Board& board, const Hosts& hosts, uint32_t host) {
   return true;
 }
 
-Incoming::Result Incoming::Receive(Board& board, const Hosts& hosts, uint32_t host, Transport& over) {
+Incoming::Result Incoming::Receive(Board& board, const Hosts& hosts, Passes& passes, uint32_t host,
+                                   Transport& over) {
   std::array<iovec, 2> parts{{{to_, left_}, {&buffer_[end_], buffer_.size() - end_}}};
   const size_t first = left_ > 0 ? 0 : 1;
   size_t came = 0;
@@ -139,8 +186,9 @@ Incoming::Result Incoming::Receive(Board& board, const Hosts& hosts, uint32_t ho
   const size_t straight = std::min(left_, came);
   to_ += straight;
   left_ -= straight;
+  if (straight > 0 && left_ == 0) HandOn(hosts, passes);
   end_ += came - straight;
-  return TakeAll(board, hosts, host) ? Result::kSome : Result::kStrange;
+  return TakeAll(board, hosts, passes, host) ? Result::kSome : Result::kStrange;
 }
 
 // --- waiting

@@ -27,13 +27,14 @@ class Outgoing {
   enum class Result { kAll, kBlocked, kBroken };
 
   // What the ranks here have put for the host, as far as the connection takes it. `any`: some of it went.
-  Result Send(Board& board, const Hosts& hosts, uint32_t host, Transport& over, bool* any);
+  Result Send(Board& board, const Hosts& hosts, Passes& passes, uint32_t host, Transport& over, bool* any);
   // The next thing that goes, where nothing is on its way; false otherwise.
   bool Put(const Frame& frame, std::string text);
 
  private:
   static constexpr size_t kMostAtOnce = 64;  // parcels of one call
-  bool Fill(Board& board, const Hosts& hosts, uint32_t host);
+  bool Fill(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
+  void Add(Board& board, size_t number, const Parcel& parcel);
 
   std::array<Frame, kMostAtOnce> frames_;
   std::array<iovec, 2 * kMostAtOnce> parts_;
@@ -46,21 +47,30 @@ class Incoming {
  public:
   enum class Result { kSome, kNothing, kEnd, kStrange };
 
-  // By one call.
-  Result Receive(Board& board, const Hosts& hosts, uint32_t host, Transport& over);
+  // By one call. What is for others, too, is handed on.
+  Result Receive(Board& board, const Hosts& hosts, Passes& passes, uint32_t host, Transport& over);
   const Frame& strange() const { return frame_; }
+  // The other side has said that nothing follows. Its goodbyes may still be on their way over others.
+  bool has_ended() const { return has_ended_; }
 
  private:
   static constexpr size_t kBufferBytes = 8 << 10;
   enum class Applied { kYes, kPart, kNo };
-  Applied Apply(Board& board, const Hosts& hosts, uint32_t host);
-  bool TakeAll(Board& board, const Hosts& hosts, uint32_t host);
+  Applied Apply(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
+  Applied ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) const;
+  Applied ApplyFailed(Board& board, const Hosts& hosts);
+  bool TakeAll(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
+  void TakeBytes(Board& board);
+  bool MayCome(const Hosts& hosts, uint32_t by, uint32_t from, uint64_t to) const;
+  void HandOn(const Hosts& hosts, Passes& passes) const;
 
   std::array<std::byte, kBufferBytes> buffer_;
   size_t begin_ = 0, end_ = 0;
   std::byte* to_ = nullptr;  // where the rest of a frame's bytes goes
   size_t left_ = 0;
   Frame frame_;
+  uint32_t from_ = 0, for_ = 0;  // of the frame: hosts
+  bool has_ended_ = false;
 };
 
 struct Link {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 
 #include "base/futex.h"
 
@@ -30,6 +31,28 @@ uint32_t Hosts::MostRanks() const {
   uint32_t most = 0;
   for (uint32_t host = 0; host < count(); ++host) most = std::max(most, RanksOn(host));
   return most;
+}
+
+Passes::Passes(const Hosts& hosts) {
+  if (hosts.kind != WayKind::kDirect) queues_ = std::make_unique<Queue[]>(hosts.count());
+}
+
+void Passes::Put(uint32_t host, const Parcel& parcel) {
+  Queue& queue = queues_[host];
+  std::lock_guard guard(queue.lock);
+  queue.parcels.push_back(parcel);
+  queue.size.store(queue.parcels.size(), std::memory_order_release);
+}
+
+bool Passes::Take(uint32_t host, Parcel* parcel) noexcept {
+  if (!Has(host)) return false;
+  Queue& queue = queues_[host];
+  std::lock_guard guard(queue.lock);
+  if (queue.parcels.empty()) return false;
+  *parcel = queue.parcels.front();
+  queue.parcels.pop_front();
+  queue.size.store(queue.parcels.size(), std::memory_order_release);
+  return true;
 }
 
 size_t Outbox::Bytes(const Hosts& hosts) {

@@ -6,7 +6,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <vector>
+
+#include "base/spin_lock.h"
+#include "collective/way.h"
 
 namespace belay::coll {
 
@@ -14,6 +19,8 @@ struct Hosts {
   uint32_t own = 0;
   std::vector<uint32_t> of;       // of each rank
   std::vector<uint32_t> leaders;  // of each host: the rank that carries
+  WayKind kind = WayKind::kDirect;
+  Way way() const { return Way(kind, count()); }
   uint32_t count() const { return static_cast<uint32_t>(leaders.size()); }
   uint32_t ranks() const { return static_cast<uint32_t>(of.size()); }
   uint32_t RanksOn(uint32_t host) const;
@@ -24,9 +31,30 @@ struct Hosts {
 enum class ParcelKind : uint32_t { kBytes, kWord, kLeft };
 struct Parcel {
   ParcelKind kind = ParcelKind::kBytes;
-  uint32_t bytes = 0;  // kLeft: the rank
+  uint32_t bytes = 0;  // kWord: the host that it is for, or how many there are: all; kLeft: the rank
   uint64_t at = 0;
-  uint64_t value = 0;
+  uint64_t value = 0;  // kBytes: the host that they are for, or all
+};
+
+// What came from another host and goes on to others (way.h).
+class Passes {
+ public:
+  // None where all goes straight to where it is for.
+  explicit Passes(const Hosts& hosts);
+  bool any() const { return queues_ != nullptr; }
+  void Put(uint32_t host, const Parcel& parcel);
+  bool Take(uint32_t host, Parcel* parcel) noexcept;
+  bool Has(uint32_t host) const noexcept {
+    return any() && queues_[host].size.load(std::memory_order_acquire) > 0;
+  }
+
+ private:
+  struct Queue {
+    SpinLock lock;
+    std::deque<Parcel> parcels;
+    std::atomic<size_t> size{0};
+  };
+  std::unique_ptr<Queue[]> queues_;
 };
 
 class Outbox {

@@ -48,6 +48,7 @@ class Root final : public Watched {
     int32_t device = 0;
     Id host{};
     Place place;
+    WayKind way = WayKind::kUnsaid;
   };
   struct Group {
     Id key{};

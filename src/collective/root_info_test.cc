@@ -92,13 +92,22 @@ TEST(CollectiveEnvironment, Ports) {
 }
 
 TEST(CollectiveEnvironment, Algorithms) {
-  EXPECT_EQ(AlgorithmsIn("", "X"), "");
-  EXPECT_EQ(AlgorithmsIn("level0:NA", "X"), "");
-  EXPECT_EQ(AlgorithmsIn("level0:NA;level1:H-D_R", "X"), "H-D_R for all operations");
-  EXPECT_EQ(AlgorithmsIn("level0:NA;level1:AHC;level2:NB", "X"),
-            "AHC for all operations, NB for all operations");
-  EXPECT_EQ(AlgorithmsIn("allreduce=level0:NA;level1:ring/alltoall=level1:pairwise", "X"),
-            "ring for allreduce, pairwise for alltoall");
+  struct Asked {
+    const char* text;
+    WayKind way;
+    const char* not_there;
+  };
+  for (const Asked& asked :
+       {Asked{"", WayKind::kUnsaid, ""}, Asked{"level0:NA", WayKind::kUnsaid, ""},
+        Asked{"level0:NA;level1:H-D_R", WayKind::kDoubling, ""}, Asked{"level1:ring", WayKind::kRing, ""},
+        Asked{"allreduce=level1:NHR/reduce=level1:NB", WayKind::kDoubling, ""},
+        Asked{"level0:NA;level1:AHC;level2:NB", WayKind::kDoubling, "AHC for all operations"},
+        Asked{"allreduce=level0:NA;level1:ring/alltoall=level1:pairwise", WayKind::kRing,
+              "pairwise for alltoall"}}) {
+    const Algorithms read = AlgorithmsIn(asked.text, "X");
+    EXPECT_EQ(read.way, asked.way) << asked.text;
+    EXPECT_EQ(read.not_there, asked.not_there) << asked.text;
+  }
   for (const char* bad :
        {"ring", "level0:ring", "level1:Ring", "level1:", "level1", "level3:NA", "level1:ring;level1:NB",
         ";level1:ring", "level1:ring/broadcast=level1:NB", "allreduce=", "AllReduce=level1:ring",

@@ -23,6 +23,7 @@ using tensor::DType;
 
 // Ranks of one process; as if each were a process; or as if half of them were on another machine.
 enum class Where { kTogether, kApart, kOnTwoHosts };
+constexpr WayKind kWays[] = {WayKind::kDirect, WayKind::kRing, WayKind::kDoubling};
 constexpr Where kAnywhere[] = {Where::kTogether, Where::kApart, Where::kOnTwoHosts};
 
 inline std::vector<uint32_t> OnTwoHosts(uint32_t ranks) {
@@ -40,15 +41,17 @@ class Group {
   Group(uint32_t ranks, size_t staging, bool apart, std::string name = "g")
       : Group(ranks, staging, apart ? Where::kApart : Where::kTogether, std::move(name)) {}
   // On several hosts: of[rank] is where.
-  Group(const std::vector<uint32_t>& of, size_t staging, bool apart, std::string name = "g") {
+  Group(const std::vector<uint32_t>& of, size_t staging, bool apart, std::string name = "g",
+        WayKind way = WayKind::kDirect) {
     Hosts hosts;
     hosts.of = of;
+    hosts.kind = way;
     for (uint32_t r = 0; r < of.size(); ++r) {
       if (of[r] == hosts.count()) hosts.leaders.push_back(r);
     }
     bytes_ = Board::Bytes(hosts.ranks(), staging) + Outbox::Bytes(hosts);
     boards_.resize(hosts.ranks());
-    std::vector<std::vector<Descriptor>> sockets = Sockets(hosts.count());
+    std::vector<std::vector<Descriptor>> sockets = Sockets(hosts);
     for (uint32_t host = 0; host < hosts.count(); ++host) {
       hosts.own = host;
       CarrierPlan plan;
@@ -80,11 +83,12 @@ class Group {
 
  private:
   // From each host to each.
-  static std::vector<std::vector<Descriptor>> Sockets(uint32_t hosts) {
-    std::vector<std::vector<Descriptor>> sockets(hosts);
-    for (auto& all : sockets) all.resize(hosts);
-    for (uint32_t a = 0; a < hosts; ++a) {
-      for (uint32_t b = a + 1; b < hosts; ++b) {
+  static std::vector<std::vector<Descriptor>> Sockets(const Hosts& hosts) {
+    std::vector<std::vector<Descriptor>> sockets(hosts.count());
+    for (auto& all : sockets) all.resize(hosts.count());
+    for (uint32_t a = 0; a < hosts.count(); ++a) {
+      for (uint32_t b = a + 1; b < hosts.count(); ++b) {
+        if (!hosts.way().AreNeighbours(a, b)) continue;
         int pair[2] = {-1, -1};
         EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
         sockets[a][b] = Descriptor(pair[0]);

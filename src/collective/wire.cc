@@ -11,7 +11,7 @@ namespace belay::coll {
 namespace {
 
 constexpr uint32_t kMagic = 0x63796c42;  // "Blyc"
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 constexpr size_t kMostText = 4096;
 
 struct MessageHeader {
@@ -123,7 +123,8 @@ Welcome DecodeWelcome(std::span<const std::byte> body, Welcomed* who) {
   std::memcpy(&welcome, body.data(), sizeof welcome);
   body = body.subspan(sizeof welcome);
   const bool fits = welcome.ranks != 0 && welcome.ranks <= kMostRanks && welcome.hosts != 0 &&
-                    welcome.hosts <= welcome.ranks && welcome.own_host < welcome.hosts;
+                    welcome.hosts <= welcome.ranks && welcome.own_host < welcome.hosts &&
+                    static_cast<uint32_t>(welcome.way) < kWayKinds;
   const size_t peers = welcome.ranks * sizeof(WelcomePeer);
   if (!fits || body.size() != peers + welcome.hosts * sizeof(WelcomeHost))
     Refuse("a welcome to a group of another size");

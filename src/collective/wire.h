@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "collective/root_info.h"
+#include "collective/way.h"
 
 namespace belay::coll {
 
@@ -43,6 +44,8 @@ struct Hello {
   uint64_t staging_bytes = 0;
   int64_t timeout_ns = 0;
   Place place;
+  WayKind way = WayKind::kUnsaid;  // that is asked for between hosts
+  uint32_t unused = 0;
 };
 
 struct Welcome {
@@ -51,7 +54,9 @@ struct Welcome {
   uint32_t ranks = 0;
   uint32_t root = 0;  // the rank whose process is the meeting point; `ranks`: none
   uint32_t hosts = 0;
-  uint32_t own_host = 0;  // of who is welcomed
+  uint32_t own_host = 0;           // of who is welcomed
+  WayKind way = WayKind::kUnsaid;  // that rank 0 has asked for
+  uint32_t unused = 0;
 };
 struct WelcomePeer {
   int32_t process = 0;
@@ -87,7 +92,7 @@ struct LinkHello {
 };
 
 // Between hosts, after that: what is to be done at the same place there.
-enum class FrameKind : uint32_t { kBytes = 1, kWord, kLeft, kFailed, kAddress };
+enum class FrameKind : uint32_t { kBytes = 1, kWord, kLeft, kFailed, kAddress, kLast };
 struct Frame {
   FrameKind kind = FrameKind::kBytes;
   uint32_t bytes = 0;  // that follow; kLeft: the rank; kAddress: of the engine's, before all others
