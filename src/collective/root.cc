@@ -76,8 +76,8 @@ Root::Root(const RootInfo& info, Descriptor local, Descriptor tcp)
 Root::~Root() = default;
 
 void Root::Ask(Files* to) {
-  to->push_back({local_.get(), POLLIN, 0});
-  to->push_back({tcp_.get(), POLLIN, 0});  // poll passes over what is none
+  to->push_back({HasRoom(true) ? local_.get() : -1, POLLIN, 0});
+  to->push_back({HasRoom(false) ? tcp_.get() : -1, POLLIN, 0});  // poll passes over what is none
   for (const Guest& guest : guests_) {
     to->push_back({guest.socket.get(), POLLIN, 0});
     to->push_back({guest.process_end.get(), POLLIN, 0});
@@ -122,13 +122,18 @@ int64_t Root::deadline_ns() const {
   return deadline;
 }
 
+// Where many come at once the rest of them waits with the system.
+bool Root::HasRoom(bool is_local) const {
+  const auto unknown = std::count_if(guests_.begin(), guests_.end(), [is_local](const Guest& guest) {
+    return guest.group == nullptr && guest.is_local == is_local;
+  });
+  return static_cast<size_t>(unknown) < kMostUnknown;
+}
+
 void Root::Accept(const Descriptor& listener, bool is_local) {
-  for (;;) {
+  while (HasRoom(is_local)) {
     Descriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
-    const auto unknown =
-        std::count_if(guests_.begin(), guests_.end(), [](const Guest& g) { return g.group == nullptr; });
-    if (static_cast<size_t>(unknown) >= kMostUnknown) continue;
     Guest& guest = guests_.emplace_back();
     guest.socket = std::move(socket);
     guest.is_local = is_local;

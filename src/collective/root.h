@@ -62,6 +62,7 @@ class Root final : public Watched {
   };
 
   bool LookAtAll(std::span<const pollfd> came);
+  bool HasRoom(bool is_local) const;
   void Accept(const Descriptor& listener, bool is_local);
   void Hear(Guest& guest);
   void Obey(Guest& guest, const Inbox::Message& message);

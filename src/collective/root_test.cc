@@ -90,6 +90,20 @@ TEST_F(RootTest, WhoEndsAtOnceIsKnownToWhoWakesLater) {
   EXPECT_EQ(DecodeEvent(message->body).rank, 1u);
 }
 
+// More than are listened to at once wait, and are not sent away.
+TEST_F(RootTest, WhoComesBehindManyOthersIsHeardLater) {
+  const RootInfo root = Root::Start();
+  std::vector<Descriptor> silent;
+  while (silent.size() < 300) {
+    Descriptor made = ConnectLocal(LocalNameOf(root.id));
+    if (made) silent.push_back(std::move(made));
+    if (silent.size() >= 256 && !made) break;  // so many wait already
+  }
+  Joining rank(MeetingAt(root, 0, 1));
+  silent.clear();
+  EXPECT_EQ(rank.Finish()->peers.size(), 1u);
+}
+
 // Whoever does not know the secret gets no answer, and does no harm.
 TEST_F(RootTest, StrangersGetNoAnswer) {
   const RootInfo root = Root::Start();
