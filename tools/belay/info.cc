@@ -8,6 +8,7 @@
 #include <string>
 
 #include "belay/cpu_features.h"
+#include "belay/running_groups.h"
 #include "belay/toolkit.h"
 
 namespace belay::tool {
@@ -35,6 +36,17 @@ nlohmann::ordered_json Devices() {
   return devices;
 }
 
+nlohmann::ordered_json Groups() {
+  auto groups = nlohmann::ordered_json::array();
+  for (const RunningGroup& group : RunningGroups()) {
+    groups.push_back({{"id", group.id},
+                      {"process", group.process},
+                      {"program", group.program},
+                      {"connections", group.connections}});
+  }
+  return groups;
+}
+
 nlohmann::ordered_json Collect() {
   CheckCall(aclInit(nullptr), "aclInit");
   int32_t major = 0;
@@ -54,6 +66,7 @@ nlohmann::ordered_json Collect() {
   info["run_mode"] = mode == ACL_HOST ? "host" : "device";
   info["cpu"] = {{"model", CpuModel()}, {"cores", UsableCores()}, {"features", CpuFeatures()}};
   info["devices"] = Devices();
+  info["groups"] = Groups();
   CheckCall(aclFinalize(), "aclFinalize");
   return info;
 }
@@ -73,6 +86,11 @@ void PrintText(const nlohmann::ordered_json& info) {
   for (const auto& device : info["devices"]) {
     std::printf("device %-3d %.1f GiB of memory, %.1f GiB free\n", device["id"].get<int>(),
                 GiB(device["memory_bytes"]), GiB(device["free_bytes"]));
+  }
+  for (const auto& group : info["groups"]) {
+    std::printf("group      %s: met in process %d (%s), %u connections of ranks on this machine\n",
+                group["id"].get<std::string>().substr(0, 8).c_str(), group["process"].get<int>(),
+                group["program"].get<std::string>().c_str(), group["connections"].get<unsigned>());
   }
 }
 
