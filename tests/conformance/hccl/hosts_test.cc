@@ -120,6 +120,17 @@ class MachinesBy : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Engine, MachinesBy, testing::Values("tcp", "ucx"),
                          [](const auto& info) { return std::string(info.param); });
 
+// By each way between them.
+TEST_P(MachinesBy, HandOnForOthers) {
+  for (const char* way : {"level1:pairwise", "level1:ring", "level1:NHR"}) {
+    const Setting algorithm("HCCL_ALGO", way);
+    OnMachines({"a", "b", "c", "d", "e", "c"}, [](HcclComm comm, uint32_t rank) {
+      UseGroup(comm, rank, 6);
+      EXPECT_OK(HcclCommDestroy(comm));
+    });
+  }
+}
+
 TEST_P(MachinesBy, AllSortsOfCalls) {
   for (const std::vector<const char*>& on :
        {std::vector{"a", "b"}, std::vector{"a", "a", "b"}, std::vector{"a", "b", "c", "b"}}) {
