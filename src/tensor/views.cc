@@ -49,7 +49,7 @@ Tensor Expanded(const Tensor& t, const Shape& to) {
 
 Tensor PartsOf(const Tensor& t, int part) {
   Tensor parts = t;
-  parts.dtype = t.dtype == DType::kC128 ? DType::kF64 : DType::kF32;
+  parts.dtype = t.dtype == DType::kC128 ? DType::kF64 : t.dtype == DType::kC32 ? DType::kF16 : DType::kF32;
   for (int d = 0; d < parts.shape.rank(); ++d) parts.strides[d] *= 2;
   parts.offset = 2 * t.offset + part;
   return parts;

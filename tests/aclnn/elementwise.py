@@ -506,12 +506,15 @@ def log_sigmoid(r: Random, form) -> Case:
     return Case([x, Tensor(x.dtype, x.shape), r.tensor(x.dtype, (0,))], {1: value})
 
 
+OF_PARTS = {'f16': 'c32', 'f32': 'c64', 'f64': 'c128'}
+
+
 @TABLE.case('Complex', broadcasts=True)
 def complex_of(r: Random, form) -> Case:
-    part, shape = r.pick(['f32', 'f64']), r.shape()
+    part, shape = r.pick(form.types['real']), r.shape()
     real, imaginary = r.tensor(part, shape), r.tensor(part, r.part(shape))
     value = real.data + 1j * np.broadcast_to(imaginary.data, shape)
-    return Case([real, imaginary, Tensor('c64' if part == 'f32' else 'c128', shape)], {2: value})
+    return Case([real, imaginary, Tensor(OF_PARTS[part], shape)], {2: value})
 
 
 @TABLE.case('Polar', broadcasts=True)
@@ -519,7 +522,7 @@ def polar(r: Random, form) -> Case:
     part, shape = r.pick(form.types['input']), r.shape()
     size, angle = r.tensor(part, r.part(shape)), r.tensor(part, shape, -9, 9)
     value = size.data.astype(np.float64) * np.exp(1j * angle.data.astype(np.float64))
-    return Case([size, angle, Tensor('c64' if part == 'f32' else 'c128', shape)], {2: Want(value, 9.0)})
+    return Case([size, angle, Tensor(OF_PARTS[part], shape)], {2: Want(value, 9.0)})
 
 
 # --- conversion and filling

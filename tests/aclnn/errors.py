@@ -48,11 +48,13 @@ def types(form: Form, case: Case):
 
 
 def outputs(form: Form, case: Case):
-    """An output of another shape; what is written in place is an input too, whose shape is free."""
+    """An output of another shape; what is written in place is an input too, whose shape is free.
+
+    What is empty may be a result that is not asked for, and be the whole result with one element more: it gets many."""
     for place, value in enumerate(case.arguments):
         name = form.arguments[place]
         if isinstance(value, Tensor) and name in form.outs and value.data is None:
-            bad = tuple(n + 1 for n in value.shape) + ((2,) if not value.shape else ())
+            bad = tuple(n + 1 if n else 97 for n in value.shape) + ((2,) if not value.shape else ())
             yield changed(case, place, replace(value, shape=bad)), f'{name} has the shape {list(bad)}'
 
 

@@ -138,8 +138,9 @@ def advanced(r: Random, form, different: bool = False) -> tuple[Tensor, list[Ten
     count = r.int(1, len(x.shape))
     named = [d < count and (d == count - 1 or r.chance()) for d in range(count)]
     index_type = r.pick(['i32', 'i64'])
-    # A mask that selects nothing, beside others that broadcast to it; writing cannot tell it from a stand-in of its type.
-    none = r.chance(0.3) and not (different and x.dtype == index_type)
+    # A mask that selects nothing, beside others that broadcast to it; writing cannot tell it from stand-ins that are whole
+    # numbers, too.
+    none = r.chance(0.3) and (DTYPES[x.dtype].is_float or not different)
     given_, plain = [], []
     for d, has_index in enumerate(named):
         if has_index:

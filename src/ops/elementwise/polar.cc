@@ -11,7 +11,7 @@ namespace belay::ops::kernels {
 
 void Polar(Plan& plan, DType, const Operand& input, const Operand& angle, const Operand& out) {
   CheckSameType(input, angle);
-  const DType type = input.dtype();
+  const DType type = input.dtype(), wide = type == DType::kF16 ? DType::kF32 : type;
   const Tensor parts[] = {tensor::PartsOf(*out.tensor, 0), tensor::PartsOf(*out.tensor, 1)};
   if (parts[0].dtype != type) {
     Fail(tensor::kInvalidArgument, "op-same-type", "{} is {} and {} is {}; its parts are {}", input.name,
@@ -23,11 +23,11 @@ void Polar(Plan& plan, DType, const Operand& input, const Operand& angle, const 
     const auto turned = &part == parts ? Cos : Sin;
     steps.Add([&](Plan& step) {
       PlanThrough(
-          step, tensor::PackedOf(type, angle.shape()), {&input, &angle},
+          step, tensor::PackedOf(wide, angle.shape()), {&input, &angle},
           {&part, nullptr, out.binding, out.name},
-          [&](Plan& own, const auto& in, const Operand& between) { turned(own, type, in[1], between); },
+          [&](Plan& own, const auto& in, const Operand& between) { turned(own, wide, in[1], between); },
           [&](Plan& own, const auto& in, const Operand& between, const Operand& to) {
-            Mul(own, type, in[0], between, to);
+            Mul(own, wide, in[0], between, to);
           });
     });
   }
