@@ -78,9 +78,11 @@ class Lstm:
             c_before = c[order[place - 1]] if place else self.c0[k]
             up = dh[k] + dy[s]
             state = dc[k] + up * o[s] * (1 - t[s] ** 2)
-            gates[s] = np.concatenate([state * j[s] * i[s] * (1 - i[s]), state * c_before * f[s] * (1 - f[s]),
+            has = np.arange(len(dh[k]))[:, None] < self.sizes[s]
+            gates[s] = has * np.concatenate([state * j[s] * i[s] * (1 - i[s]), state * c_before * f[s] * (1 - f[s]),
                                        state * i[s] * (1 - j[s] ** 2), up * t[s] * o[s] * (1 - o[s])], axis=1)
-            dc[k], dh[k], before[s] = state * f[s], gates[s] @ self.of(k)[1], h_before
+            dc[k], dh[k] = np.where(has, state * f[s], dc[k]), np.where(has, gates[s] @ self.of(k)[1], dh[k])
+            before[s] = h_before
         return gates, before
 
 
@@ -137,7 +139,7 @@ def lstm(r: Random, form) -> Case:
 
 @TABLE.case('LstmBackward')
 def lstm_backward(r: Random, form) -> Case:
-    d = Drawn(r, r.pick(form.types['input']))
+    d = Drawn(r, r.pick(form.types['input']), r.chance(0.3))
     dy = r.tensor(d.dtype, d.lstm.output.shape, -1, 1)
     dh, dc = [r.tensor(d.dtype, d.state, -1, 1, NCL) if r.chance(0.6) else None for _ in range(2)]
     kept = [[given(k[name], d.dtype, NCL) for k in d.lstm.kept] for name in 'ijfohct']
@@ -147,11 +149,11 @@ def lstm_backward(r: Random, form) -> Case:
         d.lstm.inputs[layer] = np.concatenate([d.lstm.kept[(layer - 1) * d.directions + k]['h'] for k in range(d.directions)], 2)
     zero = np.zeros(d.state)
     dx, dh_prev, dc_prev, dparams = d.lstm.back(wide(dy.data), *[wide(t.data) if t else zero for t in (dh, dc)])
-    values = [d.turned(dx), dh_prev, dc_prev]
+    values = [d.turned(dx) if d.sizes is None else dx.reshape(-1, d.into), dh_prev, dc_prev]
     outs = [Tensor(d.dtype, v.shape, format=NCL) for v in values]
     wants = {21 + i: Want(v, 4.0, loose=4) for i, v in enumerate(values)}
     wants[24] = [Want(v, 4.0 + np.abs(v).max(), loose=8) for v in dparams]
-    return Case([d.input(), d.hx, d.params, given(d.turned(dy.data), d.dtype, NCL), dh, dc, *kept, None, *d.flags(True), None,
+    return Case([d.input(), d.hx, d.params, given(d.turned(dy.data), d.dtype, NCL), dh, dc, *kept, d.sizes, *d.flags(True), None,
                  *outs, [Tensor(d.dtype, p.shape) for p in d.params]], wants)
 
 

@@ -16,7 +16,8 @@ using ops::Operand;
 
 void RequireOneType(const Translation& node, std::initializer_list<int> inputs) {
   const DType type = node.dtype(0);
-  if (type != DType::kF32 && type != DType::kF16) node.Refuse(std::string(NameOf(type)) + " is not computed");
+  if (type != DType::kF32 && type != DType::kF16 && type != DType::kBF16)
+    node.Refuse(std::string(NameOf(type)) + " is not computed");
   for (int i : inputs) {
     if (node.has(i) && node.dtype(i) != type) {
       node.Refuse("its inputs are of one type; input " + std::to_string(i) + " is " + NameOf(node.dtype(i)));
@@ -91,6 +92,25 @@ std::array<Tensor, 2> PartsOf(const Tensor& w_x, const Tensor& w_h, const LstmSi
           Translation::View(w_h, {width, s.states}, {1, width})};
 }
 
+// Whether the last step comes first.
+bool IsReversed(const Translation& node) {
+  const std::string direction = node.String("direction");
+  if (direction == "REDIRECTIONAL") return true;
+  if (direction != "UNIDIRECTIONAL")
+    node.Refuse("direction is UNIDIRECTIONAL or REDIRECTIONAL, not " + direction);
+  return false;
+}
+
+// The steps that sequences have: [steps, sequences, states], 0 where one has not, the same for all its
+// states. A number stands for none.
+Tensor StepMaskOf(const Translation& node, int input, const LstmSizes& s) {
+  if (!node.has(input) || node.shape(input).rank() == 0) return {};
+  const Tensor mask = node.in(input);
+  if (mask.shape != Shape{s.steps, s.n, s.states})
+    node.Refuse("seq_length is a mask [steps, sequences, states], not " + mask.shape.ToString());
+  return Translation::View(mask, {s.steps, s.n}, {s.n * s.states, s.states});
+}
+
 // What holds of one layer and direction.
 Tensor Stacked(const Tensor& state) {
   return Translation::Reshaped(state, {1, state.shape[0], state.shape[1]});
@@ -102,14 +122,18 @@ struct LstmTensors {
   std::array<Tensor, 2> w;
   Tensor b;  // undefined: none
   Tensor h0, c0;
+  Tensor mask;  // undefined: all have all steps
+  bool reversed;
 
   LstmTensors(Translation& node, const LstmSizes& s, const std::array<Tensor, 2>& weights, const Tensor& bias,
-              int first_h)
+              int first_h, int seq_length)
       : x(Translation::Reshaped(node.in(0), {s.steps, s.n, s.in})),
         w(weights),
         b(bias),
         h0(Stacked(FirstState(node, first_h, s.n, s.states))),
-        c0(Stacked(FirstState(node, first_h + 1, s.n, s.states))) {}
+        c0(Stacked(FirstState(node, first_h + 1, s.n, s.states))),
+        mask(StepMaskOf(node, seq_length, s)),
+        reversed(IsReversed(node)) {}
 
   ops::LstmArgs Bind(ops::Plan& plan, const std::array<int, 4>& gates) const {
     const bool biased = IsKnown(b.dtype);
@@ -122,7 +146,9 @@ struct LstmTensors {
                        .bidirectional = false,
                        .batch_first = false,
                        .one_bias = biased,
-                       .gates = gates};
+                       .gates = gates,
+                       .reversed = reversed};
+    if (IsKnown(mask.dtype)) args.mask = ReadFrom(plan, mask, "seq_length");
     if (biased) args.params.push_back(ReadFrom(plan, b, "b"));
     return args;
   }
@@ -194,11 +220,10 @@ void DeriveLstm(Translation& node, const char* name, int first, const LstmSizes&
 void DynamicRNN(Translation& node) {
   CheckCell(node);
   RequireOneType(node, {1, 2, 4, 5});
-  for (int i : {3, 6, 7, 8, 9}) {
-    if (node.has(i)) node.Refuse("seq_length, peepholes and mask are not supported");
-  }
+  RefuseGiven(node, {6, 7, 8}, "a peephole");
+  RefuseGiven(node, {9}, "a mask of cells");
   const LstmSizes s = LstmSizesOf(node);
-  TrainLstm(node, "DynamicRNN", s, {node, s, PartsOf(node.in(1), s), node.in(2), 4});
+  TrainLstm(node, "DynamicRNN", s, {node, s, PartsOf(node.in(1), s), node.in(2), 4, 3});
 }
 
 // Inputs: x, w, b, y, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhc.
@@ -208,14 +233,14 @@ void DynamicRNNGrad(Translation& node) {
   const auto* name = cell == node.node().attributes.end() ? nullptr : std::get_if<std::string>(&cell->second);
   if (name != nullptr && *name != "LSTM") node.Refuse("cell_type is LSTM, not " + *name);
   RequireOneType(node, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
-  RefuseGiven(node, {16, 17}, "a mask of sequences");
+  RefuseGiven(node, {17}, "a mask of cells");
   RefuseGiven(node, {18, 19, 20}, "a peephole");
   const LstmSizes s = LstmSizesOf(node);
   const DType type = node.dtype(0);
   const Tensor dw = node.Out(0, type, node.shape(1));
   const Tensor db = node.Out(1, type, node.shape(2)), dx = node.Out(2, type, node.shape(0)),
                dh = node.Out(3, type, node.shape(4)), dc = node.Out(4, type, node.shape(5));
-  DeriveLstm(node, "DynamicRNNGrad", 4, s, {node, s, PartsOf(node.in(1), s), node.in(2), 4},
+  DeriveLstm(node, "DynamicRNNGrad", 4, s, {node, s, PartsOf(node.in(1), s), node.in(2), 4, 16},
              {PartsOf(dw, s), db, dx, dh, dc});
 }
 
@@ -239,19 +264,18 @@ LstmSizes ApartSizesOf(const Translation& node) {
 void DynamicRNNV2(Translation& node) {
   CheckCell(node);
   RequireOneType(node, {1, 2, 3, 5, 6});
-  for (int i : {4, 7, 8, 9, 10}) {
-    if (node.has(i)) node.Refuse("seq_length, peepholes and mask are not supported");
-  }
+  RefuseGiven(node, {7, 8, 9}, "a peephole");
+  RefuseGiven(node, {10}, "a mask of cells");
   const LstmSizes s = ApartSizesOf(node);
   TrainLstm(node, "DynamicRNNV2", s,
-            {node, s, PartsOf(node.in(1), node.in(2), s), node.has(3) ? node.in(3) : Tensor(), 5});
+            {node, s, PartsOf(node.in(1), node.in(2), s), node.has(3) ? node.in(3) : Tensor(), 5, 4});
 }
 
 // Inputs: x, w_x, w_h, y, init_h, init_c, h, c, dy, dh, dc, i, j, f, o, tanhc.
 void DynamicRNNV2Grad(Translation& node) {
   CheckCell(node);
   RequireOneType(node, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
-  RefuseGiven(node, {16, 20}, "a mask of sequences");
+  RefuseGiven(node, {20}, "a mask of cells");
   RefuseGiven(node, {17, 18, 19}, "a peephole");
   const LstmSizes s = ApartSizesOf(node);
   const DType type = node.dtype(0);
@@ -260,7 +284,7 @@ void DynamicRNNV2Grad(Translation& node) {
                dh = node.Out(4, type, node.shape(4)), dc = node.Out(5, type, node.shape(5));
   const Tensor zeros = node.Temporary(type, db.shape);  // a gradient depends on no bias
   node.Run(ops::forms::InplaceZero, {Arg(&zeros)});
-  DeriveLstm(node, "DynamicRNNV2Grad", 4, s, {node, s, PartsOf(node.in(1), node.in(2), s), zeros, 4},
+  DeriveLstm(node, "DynamicRNNV2Grad", 4, s, {node, s, PartsOf(node.in(1), node.in(2), s), zeros, 4, 16},
              {PartsOf(dw, du, s), db, dx, dh, dc});
 }
 

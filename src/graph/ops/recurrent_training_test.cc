@@ -47,16 +47,24 @@ void AddProduct(const double* from, int64_t k, const Values& w, int64_t first, i
   }
 }
 
+// Which sequences have which steps, [steps, n], and whether the last step comes first.
+struct Pattern {
+  std::vector<bool> has = std::vector<bool>(kSteps * kN, true);
+  bool reversed = false;
+};
+
 // y, h, c, i, j, f, o, tanhc at all steps, [steps, n, h].
-std::vector<Values> Lstm(const std::vector<Values>& in, const std::string& order) {
+std::vector<Values> Lstm(const std::vector<Values>& in, const std::string& order,
+                         const Pattern& pattern = {}) {
   const Values &x = in[0], &w = in[1], &b = in[2];
   Values h = in[3], c = in[4];
   const auto at = [&](char gate, int64_t k) {
     return static_cast<size_t>(static_cast<int64_t>(order.find(gate)) * kH + k);
   };
-  std::vector<Values> out(8);
-  for (int64_t row = 0; row < kSteps * kN; ++row) {
-    const int64_t n = row % kN;
+  std::vector<Values> out(8, Values(kSteps * kN * kH));
+  for (int64_t count = 0; count < kSteps * kN; ++count) {
+    const int64_t row = pattern.reversed ? kSteps * kN - 1 - count : count, n = row % kN;
+    const bool has = pattern.has[static_cast<size_t>(row)];
     Values sums = b;
     AddProduct(&x[static_cast<size_t>(row * kIn)], kIn, w, 0, 4 * kH, sums);
     AddProduct(&h[static_cast<size_t>(n * kH)], kH, w, kIn, 4 * kH, sums);
@@ -64,10 +72,13 @@ std::vector<Values> Lstm(const std::vector<Values>& in, const std::string& order
       const double i = Sigmoid(sums[at('i', k)]), j = std::tanh(sums[at('j', k)]),
                    f = Sigmoid(sums[at('f', k)]), o = Sigmoid(sums[at('o', k)]);
       double &state = c[static_cast<size_t>(n * kH + k)], &result = h[static_cast<size_t>(n * kH + k)];
-      state = f * state + i * j;
-      result = o * std::tanh(state);
+      if (has) state = f * state + i * j;
+      if (has) result = o * std::tanh(state);
       const double all[] = {result, result, state, i, j, f, o, std::tanh(state)};
-      for (size_t v = 0; v < 8; ++v) out[v].push_back(all[v]);
+      for (size_t v = 0; v < 8; ++v) {
+        const bool kept = has || v == 1 || v == 2;  // the states go on
+        out[v][static_cast<size_t>(row * kH + k)] = kept ? all[v] : 0;
+      }
     }
   }
   return out;
@@ -153,6 +164,43 @@ TEST_P(RecurrentTraining, Lstm) {
       Apply("DynamicRNNGrad",
             {x, w, b, got[0], Of({kN, kH}, in[3]), Of({kN, kH}, in[4]), got[1], got[2], Of(each_, dy),
              Of({kN, kH}, dh), Of({kN, kH}, dc), got[3], got[4], got[5], got[6], got[7], Reals({}, {0})},
+            attributes, 5);
+  const size_t order_of_inputs[] = {1, 2, 0, 3, 4};
+  for (size_t i = 0; i < 5; ++i) {
+    ExpectNear(gradients[i], Differences(in, order_of_inputs[i], loss), 5e-5, "gradient");
+  }
+}
+
+// As torch-npu has packed sequences: a mask of the steps that there are, the same for all states, in either
+// direction.
+TEST_P(RecurrentTraining, LstmOfPackedSequences) {
+  const Pattern pattern{{true, true, true, false, true, false}, GetParam()};
+  const std::vector<Values> in{RandomValues(kSteps * kN * kIn, engine_),
+                               RandomValues((kIn + kH) * 4 * kH, engine_), RandomValues(4 * kH, engine_),
+                               RandomValues(kN * kH, engine_), RandomValues(kN * kH, engine_)};
+  Values there;
+  for (const bool has : pattern.has) there.insert(there.end(), kH, has);
+  const Constant x = Of({kSteps, kN, kIn}, in[0]), w = Of({kIn + kH, 4 * kH}, in[1]), b = Of({4 * kH}, in[2]),
+                 mask = Of(each_, there, DType::kF16);
+  Attributes attributes{{"direction", std::string(GetParam() ? "REDIRECTIONAL" : "UNIDIRECTIONAL")}};
+  const std::vector<Constant> got =
+      Apply("DynamicRNN", {x, w, b, mask, Of({1, kN, kH}, in[3]), Of({1, kN, kH}, in[4])}, attributes, 8);
+  const std::vector<Values> wanted = Lstm(in, "ijfo", pattern);
+  for (size_t i = 0; i < 8; ++i) ExpectNear(got[i], wanted[i], 1e-5, "kept");
+
+  const Values dy = RandomValues(kSteps * kN * kH, engine_), dh = RandomValues(kN * kH, engine_),
+               dc = RandomValues(kN * kH, engine_);
+  const auto loss = [&](const std::vector<Values>& v) {
+    const std::vector<Values> out = Lstm(v, "ijfo", pattern);
+    const auto end = [&](const Values& all) {
+      return GetParam() ? Values(all.begin(), all.begin() + kN * kH) : Last(all);
+    };
+    return Sum(out[0], dy) + Sum(end(out[1]), dh) + Sum(end(out[2]), dc);
+  };
+  const std::vector<Constant> gradients =
+      Apply("DynamicRNNGrad",
+            {x, w, b, got[0], Of({kN, kH}, in[3]), Of({kN, kH}, in[4]), got[1], got[2], Of(each_, dy),
+             Of({kN, kH}, dh), Of({kN, kH}, dc), got[3], got[4], got[5], got[6], got[7], mask},
             attributes, 5);
   const size_t order_of_inputs[] = {1, 2, 0, 3, 4};
   for (size_t i = 0; i < 5; ++i) {
@@ -265,6 +313,11 @@ TEST(RecurrentCells, WhatIsNotGivenIsZero) {
       Apply("DynamicGRUV2", {Of({kSteps, kN, kIn}, x, DType::kF16), Of({kIn, 3 * kH}, wi, DType::kF16),
                              Of({kH, 3 * kH}, wh, DType::kF16)})[0];
   ExpectNear(half, Gru({x, wi, wh, none, none, state}, "zrh")[0], 5e-3, "y");
+  const DType brain = DType::kBF16;
+  const Constant rough = Apply("DynamicRNN", {Of({kSteps, kN, kIn}, x, brain),
+                                              Of({kIn + kH, 4 * kH}, w, brain), Of({4 * kH}, b, brain)})[0];
+  EXPECT_EQ(rough->dtype(), brain);
+  ExpectNear(rough, Lstm({x, w, b, state, state}, "ijfo")[0], 3e-2, "y");
 }
 
 TEST(RecurrentCells, RefusesByName) {

@@ -55,13 +55,10 @@ void LstmBackward(Plan& plan, DType, const Operand& input, const OperandList& hx
                   int64_t numLayers, double dropout, bool train, bool bidirectional, bool batchFirst,
                   std::span<const uint8_t>, const Operand& dx, const Operand& dhPrev, const Operand& dcPrev,
                   const OperandList& dparams) {
-  if (batchSizes.present()) {
-    Fail(tensor::kInvalidArgument, "op-lstm-packed",
-         "{} is given; gradients of packed sequences are not supported by this version", batchSizes.name);
-  }
   CheckNoDropout(numLayers, dropout, train);
-  PlanLstmGradient(plan, ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst),
-                   {i, j, f, o, h, c, tanhc}, {dy, dh, dc, dx, dhPrev, dcPrev, dparams});
+  LstmArgs args = ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst);
+  args.batch_sizes = batchSizes;
+  PlanLstmGradient(plan, args, {i, j, f, o, h, c, tanhc}, {dy, dh, dc, dx, dhPrev, dcPrev, dparams});
 }
 
 }  // namespace belay::ops::kernels

@@ -21,7 +21,7 @@ using tensor::kInvalidArgument;
 
 struct StackSizes {
   int64_t t, n, in, h, layers, directions;
-  bool biased, one_bias;
+  bool biased, one_bias, reversed;
   int gate[4];  // where i, f, j and o stand
 
   int64_t steps() const { return t * n; }
@@ -74,9 +74,40 @@ struct BatchSizes {
   }
 };
 
+// Which sequences have which steps: a byte for each in the workspace.
+struct Presence {
+  BatchSizes sizes;
+  PackedFloats mask;
+  int64_t steps = 0, sequences = 0, at = 0;
+
+  Presence() = default;
+  Presence(const LstmArgs& args, const StackSizes& s, Plan& plan)
+      : sizes(args.batch_sizes, s.n),
+        mask(args.mask, Flow::kIn, plan),
+        steps(s.t),
+        sequences(s.n),
+        at(plan.AddWorkspace(s.steps())) {}
+
+  void Find(const Frame& frame) const {
+    char* to = frame.workspace + at;
+    if (const float* given = mask.Load(frame); given != nullptr) {
+      std::transform(given, given + steps * sequences, to, [](float there) { return there != 0; });
+      return;
+    }
+    sizes.Check(frame, steps);
+    for (int64_t t = 0; t < steps; ++t, to += sequences) {
+      const int64_t count = sizes.Of(frame, t);
+      std::fill(std::fill_n(to, count, 1), to + sequences, 0);
+    }
+  }
+
+  const char* Of(const Frame& frame, int64_t t) const { return frame.workspace + at + t * sequences; }
+};
+
 // What both directions of the computation share: the operands and where they lie.
 struct LstmBase {
   StackSizes s;
+  Presence presence;
   PackedFloats input, h0, c0;
   std::vector<PackedFloats> params;
   std::vector<PackedFloats> kept[7];
@@ -89,7 +120,7 @@ struct LstmBase {
   }
 
   // Step number `i` of a direction, and the one before it.
-  int64_t At(int64_t direction, int64_t i) const { return direction == 0 ? i : s.t - 1 - i; }
+  int64_t At(int64_t direction, int64_t i) const { return (direction == 0) == s.reversed ? s.t - 1 - i : i; }
 
   // The results of a layer side by side, [t][n][direction][h].
   void Join(const std::array<const float*, 2>& h, float* to) const {
@@ -104,11 +135,10 @@ struct LstmBase {
 
 struct ForwardBody : LstmBase {
   PackedFloats output, h_out, c_out;
-  BatchSizes sizes;
   int64_t gates_at, moved_at, spare_at;  // spare: what is kept where the caller does not want it
 
   void operator()(const Frame& frame) const {
-    sizes.Check(frame, s.t);
+    presence.Find(frame);
     const float *x = input.Load(frame), *first_h = h0.Load(frame), *first_c = c0.Load(frame);
     float *y = output.Begin(frame), *last_h = h_out.Begin(frame), *last_c = c_out.Begin(frame);
     for (int64_t layer = 0; layer < s.layers; ++layer) {
@@ -138,9 +168,8 @@ struct ForwardBody : LstmBase {
   // What lies behind the end of a sequence is 0.
   void ClearEnds(const Frame& frame, float* y) const {
     const int64_t width = s.directions * s.h;
-    for (int64_t t = 0; t < s.t; ++t) {
-      const int64_t count = sizes.Of(frame, t);
-      std::fill_n(y + (t * s.n + count) * width, (s.n - count) * width, 0.0f);
+    for (int64_t r = 0; r < s.steps(); ++r) {
+      if (!presence.Of(frame, 0)[r]) std::fill_n(y + r * width, width, 0.0f);
     }
   }
 
@@ -162,24 +191,26 @@ struct ForwardBody : LstmBase {
     const int64_t width = 4 * s.h;
     Multiply(x, {w.input, s.width(layer), true}, gates, s.steps(), width, s.width(layer));
     for (int64_t i = 0; i < s.t; ++i) {
-      const int64_t t = At(d, i), count = sizes.Of(frame, t);
-      Multiply(h, {w.state, s.h, true}, moved, count, width, s.h);
-      for (int64_t n = 0; n < count; ++n) {
-        Cell(gates + (t * s.n + n) * width, moved + n * width, w, c + n * s.h, keep, (t * s.n + n) * s.h);
+      const int64_t t = At(d, i);
+      const char* has = presence.Of(frame, t);
+      Multiply(h, {w.state, s.h, true}, moved, s.n, width, s.h);
+      for (int64_t n = 0; n < s.n; ++n) {
+        const int64_t at = (t * s.n + n) * s.h;
+        if (has[n]) {
+          Cell(gates + (t * s.n + n) * width, moved + n * width, w, c + n * s.h, keep, at);
+        } else {
+          PassOn(h + n * s.h, c + n * s.h, keep, at);
+        }
       }
-      PassOn(h, c, count, keep, t * s.state());
       h = keep.h + t * s.state(), c = keep.c + t * s.state();
     }
   }
 
-  // Sequences that do not have the step go through it as they are.
-  void PassOn(const float* h, const float* c, int64_t from, const Kept& keep, int64_t at) const {
-    const int64_t skip = from * s.h, count = s.state() - skip;
-    if (count == 0) return;
-    std::copy_n(h + skip, count, keep.h + at + skip);
-    std::copy_n(c + skip, count, keep.c + at + skip);
-    for (float* gate : {keep.i, keep.j, keep.f, keep.o, keep.tanhc})
-      std::fill_n(gate + at + skip, count, 0.0f);
+  // A sequence that does not have the step goes through it as it is.
+  void PassOn(const float* h, const float* c, const Kept& keep, int64_t at) const {
+    std::copy_n(h, s.h, keep.h + at);
+    std::copy_n(c, s.h, keep.c + at);
+    for (float* gate : {keep.i, keep.j, keep.f, keep.o, keep.tanhc}) std::fill_n(gate + at, s.h, 0.0f);
   }
 
   void Cell(const float* a, const float* b, const Weights& w, const float* c, const Kept& keep,
@@ -202,12 +233,13 @@ struct ForwardBody : LstmBase {
 struct GradientBody : LstmBase {
   PackedFloats dy, dh, dc, dx, dh_prev, dc_prev;
   std::vector<PackedFloats> dparams;
-  int64_t gates_at, part_at, before_at, sums_at;
+  int64_t gates_at, part_at, before_at, moved_at, sums_at;
   int64_t outputs_at[2];  // gradients of a layer's result, in turn
 
   float* In(const Frame& frame, int64_t at) const { return reinterpret_cast<float*>(frame.workspace + at); }
 
   void operator()(const Frame& frame) const {
+    presence.Find(frame);
     const float *x = input.Load(frame), *first_h = h0.Load(frame), *first_c = c0.Load(frame);
     const float *given = dy.Load(frame), *last_h = dh.Load(frame), *last_c = dc.Load(frame);
     float *to_x = dx.Begin(frame), *to_h = dh_prev.Begin(frame), *to_c = dc_prev.Begin(frame);
@@ -253,27 +285,41 @@ struct GradientBody : LstmBase {
              const float* first_h, const float* first_c, float* h, float* c) const {
     const float* at[7];
     for (int i = 0; i < 7; ++i) at[i] = kept[i][static_cast<size_t>(k)].Load(frame);
-    float *gates = In(frame, gates_at), *before = In(frame, before_at);
+    float *gates = In(frame, gates_at), *before = In(frame, before_at), *moved = In(frame, moved_at);
     for (int64_t i = s.t; i-- > 0;) {
       const int64_t t = At(d, i), past = i == 0 ? 0 : At(d, i - 1) * s.state();
       const float *h_before = i == 0 ? first_h : at[4] + past, *c_before = i == 0 ? first_c : at[5] + past;
       std::copy_n(h_before, s.state(), before + t * s.state());
+      const char* has = presence.Of(frame, t);
       for (int64_t n = 0; n < s.n; ++n) {
-        const int64_t place = (t * s.n + n) * s.h;
-        for (int64_t e = 0; e < s.h; ++e) {
-          const int64_t p = place + e, q = n * s.h + e;
-          const float ig = at[0][p], jg = at[1][p], fg = at[2][p], og = at[3][p], bent = at[6][p];
-          const float up = h[q] + given[((t * s.n + n) * s.directions + d) * s.h + e];
-          const float state = c[q] + up * og * (1 - bent * bent);
-          float* gate = gates + (t * s.n + n) * 4 * s.h + e;
-          gate[s.gate[0] * s.h] = state * jg * ig * (1 - ig);
-          gate[s.gate[1] * s.h] = state * c_before[q] * fg * (1 - fg);
-          gate[s.gate[2] * s.h] = state * ig * (1 - jg * jg);
-          gate[s.gate[3] * s.h] = up * bent * og * (1 - og);
-          c[q] = state * fg;
+        const int64_t row = t * s.n + n, q = n * s.h;
+        float* gate = gates + row * 4 * s.h;
+        if (has[n]) {
+          Cell(at, row * s.h, given + (row * s.directions + d) * s.h, h + q, c_before + q, gate, c + q);
+        } else {
+          std::fill_n(gate, 4 * s.h, 0.0f);
         }
       }
-      Multiply(gates + t * s.n * 4 * s.h, {w.state, s.h, false}, h, s.n, s.h, 4 * s.h);
+      Multiply(gates + t * s.n * 4 * s.h, {w.state, s.h, false}, moved, s.n, s.h, 4 * s.h);
+      for (int64_t n = 0; n < s.n; ++n) {
+        if (has[n]) std::copy_n(moved + n * s.h, s.h, h + n * s.h);
+      }
+    }
+  }
+
+  // The gradients of a step's gates, and of the state before it in place of that behind it (c).
+  void Cell(const float* const (&kept_at)[7], int64_t at, const float* given, const float* h,
+            const float* c_before, float* gate, float* c) const {
+    for (int64_t e = 0; e < s.h; ++e) {
+      const int64_t p = at + e;
+      const float ig = kept_at[0][p], jg = kept_at[1][p], fg = kept_at[2][p], og = kept_at[3][p],
+                  bent = kept_at[6][p];
+      const float up = h[e] + given[e], state = c[e] + up * og * (1 - bent * bent);
+      gate[s.gate[0] * s.h + e] = state * jg * ig * (1 - ig);
+      gate[s.gate[1] * s.h + e] = state * c_before[e] * fg * (1 - fg);
+      gate[s.gate[2] * s.h + e] = state * ig * (1 - jg * jg);
+      gate[s.gate[3] * s.h + e] = up * bent * og * (1 - og);
+      c[e] = state * fg;
     }
   }
 
@@ -331,6 +377,7 @@ StackSizes StackSizesOf(const LstmArgs& args) {
                args.bidirectional ? 2 : 1,
                args.biased,
                args.one_bias,
+               args.reversed,
                {args.gates[0], args.gates[1], args.gates[2], args.gates[3]}};
   if (args.layers < 1 || args.input.tensor->empty() || args.h0.tensor->empty())
     FailShape(args.input, "it needs elements, and there is at least one layer and one state");
@@ -372,6 +419,8 @@ void FillLstmBase(LstmBase& base, const LstmArgs& args, const LstmKept& kept, Fl
   } else {
     base.input = StepsFirst(args.input, args.batch_first, Flow::kIn, plan);
   }
+  if (args.mask.present()) CheckShape(args.mask, {s.t, s.n});
+  base.presence = Presence(args, s, plan);
   base.h0 = PackedFloats(args.h0, Flow::kIn, plan);
   base.c0 = PackedFloats(args.c0, Flow::kIn, plan);
   base.params = All(args.params, Flow::kIn, plan);
@@ -407,7 +456,6 @@ void PlanLstmTraining(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   for (const Operand* o : {&h, &c}) {
     if (o->present()) CheckShape(*o, args.h0.shape());
   }
-  body.sizes = BatchSizes(args.batch_sizes, s.n);
   FillLstmBase(body, args, kept, Flow::kOut, true, plan);
   body.output = StepsFirst(output, args.batch_first, Flow::kOut, plan);
   body.h_out = PackedFloats(h, Flow::kOut, plan);
@@ -442,6 +490,7 @@ void PlanLstmGradient(Plan& plan, const LstmArgs& args, const LstmKept& kept, co
   body.gates_at = plan.AddWorkspace(s.steps() * 4 * s.h * 4);
   body.before_at = plan.AddWorkspace(s.t * s.state() * 4);
   body.sums_at = plan.AddWorkspace(s.biased ? 4 * s.h * 8 : 0);
+  body.moved_at = plan.AddWorkspace(s.state() * 4);
   body.part_at = plan.AddWorkspace(s.steps() * width * 4);
   for (int64_t& at : body.outputs_at) at = plan.AddWorkspace(s.layers > 1 ? s.steps() * width * 4 : 0);
   FinishLstm(plan, body);

@@ -17,9 +17,10 @@ struct LstmArgs {
   bool biased, bidirectional, batch_first;
   bool one_bias = false;                    // both in one [4h]
   std::array<int, 4> gates = {0, 1, 2, 3};  // where i, f, j and o stand in weights and biases
-  // [t]: how many sequences, from the first on, have each step. Absent: all have all; the gradient wants
-  // that.
-  Operand batch_sizes = {};
+  // Which sequences have which steps: [t], how many have each, from the first on; or [t, n], 0 where one has
+  // not. Where both are absent all have all.
+  Operand batch_sizes = {}, mask = {};
+  bool reversed = false;  // of one direction: it begins with the last step
 };
 
 // Each list is empty or has a tensor [t, n, h] for each: gates after their functions, states and tanh(c).
