@@ -142,6 +142,8 @@ class Flash:
     kind: int = 1
     starts: tuple = (None, None)
     slopes: np.ndarray | None = None
+    # Of the third versions: a score of each head that all rows see, without a value.
+    sink: Tensor | None = None
 
     def allowed(self) -> np.ndarray:
         batch, _, rows, columns = self.shape
@@ -185,9 +187,16 @@ class Flash:
         q, k, v = self.wide
         scores = np.where(self.allowed(), self.shifted(np.matmul(q, k.swapaxes(2, 3))), -np.inf)
         largest = scores.max(-1, keepdims=True, initial=-np.inf)
+        if self.sink:
+            sink = self.sink.data.astype(np.float64).reshape(1, -1, 1, 1)
+            largest = np.maximum(largest, sink)
         blind = np.isinf(largest)
         power = np.where(self.allowed(), np.exp(scores - np.where(blind, 0, largest)), 0)
         total = power.sum(-1, keepdims=True)
+        if self.sink:
+            power_of_sink = np.exp(sink - largest)
+            total = total + power_of_sink
+            self.sink_weights = power_of_sink / total
         self.weights = power / np.where(total == 0, 1, total)
         self.most = np.repeat(np.where(blind, np.finfo(np.float32).min, largest), 8, -1)
         self.total = np.repeat(total, 8, -1)
@@ -213,6 +222,10 @@ class Flash:
             parts[3] = tuple(x / self.scale for x in parts[3])
         return parts
 
+    def sink_gradient(self, dy: np.ndarray, y: np.ndarray) -> Want:
+        terms = -self.sink_weights * (dy * y)
+        return Want(terms.sum((0, 2, 3)), np.abs(terms).sum((0, 2, 3)) + 0.05, loose=4)
+
     def tensor(self, x: np.ndarray) -> Tensor:
         return given(laid_out(x, self.layout), self.dtype)
 
@@ -237,7 +250,7 @@ def start(r: Random) -> list | None:
     return r.pick([None, [], [r.int(-9, 9)]])
 
 
-def flash(r: Random, dtype: str, second: bool) -> Flash:
+def flash(r: Random, dtype: str, second: bool, third: bool = False) -> Flash:
     batch, shared, groups, size, wide = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.int(1, 8), r.int(1, 8)
     rows, columns, heads = r.size(1, 9), r.size(1, 9), shared * groups
     if r.chance(0.15):  # more than one block
@@ -265,34 +278,40 @@ def flash(r: Random, dtype: str, second: bool) -> Flash:
     if case.keep < 1 or r.chance(0.3):
         case.drop = r.tensor('u8', (-(-int(np.prod(shape)) // 128) * 16 + r.pick([0, 32]),), 0, 255)
     case.mask = flash_mask(r, sparse, shape)
+    if third and r.chance(0.8):
+        case.sink = r.tensor('f32', (heads,), -2, 3)
     case.run()
     return case
 
 
-@TABLE.case('FlashAttentionScore FlashAttentionScoreV2')
+@TABLE.case('FlashAttentionScore FlashAttentionScoreV2 FlashAttentionScoreV3')
 def flash_attention(r: Random, form) -> Case:
-    second = form.name.endswith('V2')
-    f = flash(r, r.pick(form.types['query']), second)
+    third = form.name.endswith('V3')
+    second = third or form.name.endswith('V2')
+    f = flash(r, r.pick(form.types['query']), second, third)
     reserved = r.pick([None, Tensor('f32', (0,)), Tensor('f16', (1,))]) if r.empty else None
     out = laid_out(f.out, f.layout)
-    arguments = [f.tensor(f.query), f.tensor(f.key), f.tensor(f.value), f.shift, f.drop, None, f.mask, *f.attributes(second)]
+    arguments = [f.tensor(f.query), f.tensor(f.key), f.tensor(f.value), f.shift, f.drop, None, f.mask,
+                 *([f.sink] if third else []), *f.attributes(second)]
     at = len(arguments)
     arguments += [Tensor('f32', f.most.shape), Tensor('f32', f.total.shape), reserved, Tensor(f.dtype, out.shape)]
     return Case(arguments, {at: Want(f.most, 4.0), at + 1: Want(f.total, f.total, loose=2),
                             at + 3: Want(out, 1 / f.keep, loose=2)})
 
 
-@TABLE.case('FlashAttentionScoreGrad FlashAttentionScoreGradV2')
+@TABLE.case('FlashAttentionScoreGrad FlashAttentionScoreGradV2 FlashAttentionScoreGradV3')
 def flash_attention_gradient(r: Random, form) -> Case:
-    second = form.name.endswith('V2')
-    f = flash(r, r.pick(form.types['query']), second)
+    third = form.name.endswith('V3')
+    second = third or form.name.endswith('V2')
+    f = flash(r, r.pick(form.types['query']), second, third)
     y = exact(f.out, f.dtype).astype(np.float64)
     dy = r.array(f.dtype, y.shape, -1, 1).astype(np.float64)
     *parts, scores = f.gradients(dy, y)
     loose = 4 if f.dtype == 'f32' else 1
     wants = [Want(laid_out(x, f.layout), laid_out(size, f.layout) + 0.05, loose=loose) for x, size in parts]
     arguments = [f.tensor(f.query), f.tensor(f.key), f.tensor(f.value), f.tensor(dy), f.shift, f.drop, None, f.mask,
-                 given(f.most, 'f32'), given(f.total, 'f32'), None, f.tensor(y), *f.attributes(second)]
+                 given(f.most, 'f32'), given(f.total, 'f32'), None, f.tensor(y),
+                 *([f.sink] if third else []), *f.attributes(second)]
     found = {len(arguments) + i: w for i, w in enumerate(wants)}
     dshift = Tensor(f.dtype, (0,)) if r.empty and r.chance() else None
     if f.shift and f.slopes is not None:
@@ -301,7 +320,13 @@ def flash_attention_gradient(r: Random, form) -> Case:
         axes = tuple(a for a in (0, 2) if f.shift.shape[a] != f.shape[a])
         dshift = Tensor(f.dtype, f.shift.shape)
         found[len(arguments) + 3] = Want(scores[0].sum(axes, keepdims=True), scores[1].sum(axes, keepdims=True) + 0.05, loose=4)
-    return Case([*arguments, *[Tensor(f.dtype, w.value.shape) for w in wants], dshift], found)
+    results = [*[Tensor(f.dtype, w.value.shape) for w in wants], dshift]
+    if third:
+        wanted = f.sink and r.chance(0.8)
+        if wanted:
+            found[len(arguments) + len(results)] = f.sink_gradient(dy, y)
+        results.append(Tensor('f32', f.sink.shape) if wanted else None)
+    return Case([*arguments, *results], found)
 
 
 def packed_drop(r: Random, sequences: list[Flash]) -> Tensor:

@@ -111,6 +111,7 @@ Flash::Flash(const FlashArgs& args, Plan& plan) {
   query_ = PackedFloats(args.query, Flow::kIn, plan);
   key_ = PackedFloats(args.key, Flow::kIn, plan);
   value_ = PackedFloats(args.value, Flow::kIn, plan);
+  TakeSink(args, plan);
   if (IsGiven(args.shift)) shift_ = PackedFloats(args.shift, Flow::kIn, plan);
 }
 
@@ -159,6 +160,12 @@ void Flash::TakeShift(const FlashArgs& args) {
   }
   CheckFlashOperand(args, args.shift, args.query.dtype(), s);
   shift = {s[0] == 1 ? 0 : s[1] * s[2] * s[3], s[2] * s[3], s[2] == 1 ? 0 : s[3]};
+}
+
+void Flash::TakeSink(const FlashArgs& args, Plan& plan) {
+  if (!IsGiven(args.sink)) return;
+  CheckFlashOperand(args, args.sink, DType::kF32, {heads});
+  sink_ = PackedFloats(args.sink, Flow::kIn, plan);
 }
 
 // A slope for each head, or for each of each batch.
@@ -257,6 +264,7 @@ FlashInputs Flash::Load(const Frame& frame) const {
                  key_.Load(frame),
                  value_.Load(frame),
                  shift_.Load(frame),
+                 sink_.Load(frame),
                  nullptr,
                  nullptr,
                  nullptr};

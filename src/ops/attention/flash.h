@@ -94,6 +94,7 @@ struct FlashArgs {
   int64_t query_start = 0, key_start = 0;  // the places of the first rows, for distances
   int64_t first_bit = 0;                   // of the mask of dropout
   FlashBlocks blocks = {};
+  Operand sink = {};  // [heads]: a score without a value that each row sees, where there is one
 
   bool sloped() const { return shift_kind >= FlashShift::kDistance; }
 };
@@ -105,6 +106,7 @@ void TakeShiftKind(int64_t kind, std::span<const int64_t> query_start, std::span
 // What the gradient is made of and gives beside.
 struct FlashGradients {
   const Operand &dy, &y, &most, &sum, &dq, &dk, &dv, &dshift;
+  const Operand* dsink = nullptr;
 };
 
 // The work of the functions, for plans of their own or for parts of one.
@@ -118,7 +120,7 @@ void PlanFlashWithLevels(Plan& plan, const FlashArgs& args, const Operand& level
 
 // Addresses of what the scores are made of, while a task runs.
 struct FlashInputs {
-  const float *query, *key, *value, *shift;
+  const float *query, *key, *value, *shift, *sink;
   const uint8_t *drop, *forbidden, *blocks;
 };
 
@@ -161,6 +163,7 @@ class Flash {
  private:
   void TakeHeads(const FlashArgs& args);
   void TakeShift(const FlashArgs& args);
+  void TakeSink(const FlashArgs& args, Plan& plan);
   void TakeDrop(const FlashArgs& args, Plan& plan);
   void TakeSlopes(const FlashArgs& args);
   void TakeBand(const FlashArgs& args);
@@ -172,7 +175,7 @@ class Flash {
     return in.blocks[tile.batch * step[0] + tile.head * step[1] + i * step[2] + j * step[3]] != 0;
   }
 
-  PackedFloats query_, key_, value_, shift_;
+  PackedFloats query_, key_, value_, shift_, sink_;
   PackedBytes drop_;
   bool drops_ = false;
   float kept_factor_ = 1;

@@ -2,6 +2,7 @@
 // and the sum, a block at a time. With weights P, their gradient dP and delta = sum(dy * y) of a row, that of
 // the scores is P * (dP - delta).
 #include <algorithm>
+#include <cmath>
 
 #include "base/parallel.h"
 #include "ops/attention/flash.h"
@@ -9,6 +10,7 @@
 #include "ops/kernels.h"
 #include "ops/norm/softmax_loops.h"
 #include "ops/scratch.h"
+#include "ops/sequence.h"
 
 namespace belay::ops {
 namespace {
@@ -22,7 +24,7 @@ struct GradientRoom {
 struct Gradients {
   FlashInputs in;
   const float *dy, *y;
-  float *query, *key, *value, *shift, *delta;
+  float *query, *key, *value, *shift, *sink, *delta;
 };
 
 // Adds a product of two matrices, by way of `room`, to rows that lie `to_row` apart.
@@ -34,7 +36,7 @@ void AddProduct(float* to, int64_t to_row, const GemmMatrix& a, const GemmMatrix
 
 struct BackwardBody {
   Flash flash;
-  PackedFloats dy, y, query, key, value, shift;
+  PackedFloats dy, y, query, key, value, shift, sink;
   FlashRowNumbers most, sum;
   Scratch<float> delta;
   PieceScratch<float> units, queries;
@@ -54,13 +56,15 @@ struct BackwardBody {
   }
 
   void operator()(const Frame& frame) const {
-    const Gradients g{flash.Load(frame), dy.Load(frame),     y.Load(frame),      query.Begin(frame),
-                      key.Begin(frame),  value.Begin(frame), shift.Begin(frame), delta.At(frame)};
+    const Gradients g{flash.Load(frame),  dy.Load(frame),    y.Load(frame),
+                      query.Begin(frame), key.Begin(frame),  value.Begin(frame),
+                      shift.Begin(frame), sink.Begin(frame), delta.At(frame)};
     if (g.shift != nullptr) {
       const int64_t shifts = flash.heads * (flash.shift.row == 0 ? 1 : flash.rows) * flash.columns;
       std::fill_n(g.shift, (flash.shift.batch == 0 ? 1 : flash.batches) * shifts, 0.0f);
     }
     Deltas(g);
+    if (g.sink != nullptr) Sinks(frame, g);
     if (apart) {
       queries.For(frame, [&](int64_t begin, int64_t end, float* memory) {
         for (int64_t part = begin; part < end; ++part) QueryRows(frame, g, part, Divide(memory));
@@ -69,7 +73,7 @@ struct BackwardBody {
     units.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       for (int64_t unit = begin; unit < end; ++unit) Unit(frame, g, unit, Divide(memory));
     });
-    for (const PackedFloats* result : {&query, &key, &value, &shift}) result->Finish(frame);
+    for (const PackedFloats* result : {&query, &key, &value, &shift, &sink}) result->Finish(frame);
   }
 
   void Deltas(const Gradients& g) const {
@@ -86,6 +90,20 @@ struct BackwardBody {
                     g.delta[i] = static_cast<float>(total);
                   }
                 });
+  }
+
+  // A sink has weights as other scores have, and no value: the gradient of its weights is 0.
+  void Sinks(const Frame& frame, const Gradients& g) const {
+    for (int64_t h = 0; h < flash.heads; ++h) {
+      double total = 0;
+      for (int64_t i = 0; i < flash.batches * flash.rows; ++i) {
+        const int64_t b = i / flash.rows, r = i % flash.rows;
+        const double all = *sum.Of(frame, b, h, r);
+        const double weight = all == 0 ? 0 : std::exp(g.in.sink[h] - *most.Of(frame, b, h, r)) / all;
+        total -= weight * static_cast<double>(g.delta[(b * flash.heads + h) * flash.rows + r]);
+      }
+      g.sink[h] = static_cast<float>(total);
+    }
   }
 
   // The gradient of a block of the query's rows.
@@ -235,6 +253,10 @@ void CheckBackward(const FlashArgs& args, const FlashGradients& o, const Flash& 
   CheckFlashOperand(args, o.dq, type, args.query.shape());
   CheckFlashOperand(args, o.dk, type, args.key.shape());
   CheckFlashOperand(args, o.dv, type, args.value.shape());
+  if (o.dsink != nullptr && IsGiven(*o.dsink)) {
+    if (!IsGiven(args.sink)) RefuseFlash(args.function, "dsinkOut is given without a sinkIn");
+    CheckFlashOperand(args, *o.dsink, DType::kF32, {flash.heads});
+  }
   if (!IsGiven(o.dshift)) return;
   if (!IsGiven(args.shift)) RefuseFlash(args.function, "dpseOut is given without a pseShift");
   CheckFlashOperand(args, o.dshift, args.shift.dtype(), args.shift.shape());
@@ -258,17 +280,29 @@ void DivideWork(Plan& plan, BackwardBody& body) {
   plan.SetCost(1000 + static_cast<uint64_t>(products) / 64);
 }
 
+// What has no dimension of batches has a gradient without them, too.
+void PlanNoBatches(Plan& plan, const FlashArgs& args, const FlashGradients& o) {
+  std::vector<const Operand*> shared;
+  if (IsGiven(o.dshift) && !args.sloped()) shared.push_back(&o.dshift);
+  if (o.dsink != nullptr && IsGiven(*o.dsink)) shared.push_back(o.dsink);
+  if (shared.empty()) return;
+  Sequence parts(plan);
+  for (const Operand* to : shared) parts.Add([&](Plan& part) { kernels::Zero(part, to->dtype(), *to); });
+  parts.FinishApart();
+}
+
 }  // namespace
 
 void PlanFlashGradient(Plan& plan, const FlashArgs& args, const FlashGradients& o) {
   BackwardBody body;
   body.flash = Flash(args, plan);
   CheckBackward(args, o, body.flash);
-  if (body.flash.batches == 0) return;
+  if (body.flash.batches == 0) return PlanNoBatches(plan, args, o);
   body.dy = PackedFloats(o.dy, Flow::kIn, plan), body.y = PackedFloats(o.y, Flow::kIn, plan);
   body.query = PackedFloats(o.dq, Flow::kOut, plan), body.key = PackedFloats(o.dk, Flow::kOut, plan);
   body.value = PackedFloats(o.dv, Flow::kOut, plan);
   if (IsGiven(o.dshift) && !args.sloped()) body.shift = PackedFloats(o.dshift, Flow::kOut, plan);
+  if (o.dsink != nullptr && IsGiven(*o.dsink)) body.sink = PackedFloats(*o.dsink, Flow::kOut, plan);
   body.most = FlashRowNumbers(o.most);
   if (o.sum.present()) body.sum = FlashRowNumbers(o.sum);
   body.loops = &BestSoftmaxLoopsF32();
@@ -304,6 +338,23 @@ void FlashAttentionScoreGradV2(Plan& plan, DType, const Operand& query, const Op
                  prefix,          scale, keep, before, after, heads, layout,  sparse};
   TakeShiftKind(shift_kind, query_start, key_start, &args);
   PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift});
+}
+
+void FlashAttentionScoreGradV3(Plan& plan, DType, const Operand& query, const Operand& key,
+                               const Operand& value, const Operand& dy, const Operand& shift,
+                               const Operand& drop, const Operand& padding, const Operand& mask,
+                               const Operand& most, const Operand& sum, const Operand&, const Operand& y,
+                               const Operand& sink, std::span<const int64_t> prefix,
+                               std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                               double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                               const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
+                               const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift,
+                               const Operand& dsink) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  args.sink = sink;
+  PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift, &dsink});
 }
 
 }  // namespace kernels

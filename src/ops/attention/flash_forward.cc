@@ -54,8 +54,9 @@ struct ForwardBody {
 
   // The sums of what the rows see, over all columns.
   void Rows(const FlashInputs& in, const FlashTile& rows, const Room& room) const {
-    std::fill_n(room.most, rows.rows, kNothing);
-    std::fill_n(room.sum, rows.rows, 0.0f);
+    const float first = in.sink == nullptr ? kNothing : in.sink[rows.head];
+    std::fill_n(room.most, rows.rows, first);
+    std::fill_n(room.sum, rows.rows, first == kNothing ? 0.0f : 1.0f);
     std::fill_n(room.sums, rows.rows * flash.value_size, 0.0f);
     for (int64_t column = 0; column < flash.columns; column += flash.block_columns) {
       FlashTile tile = rows;
@@ -177,6 +178,20 @@ void FlashAttentionScoreV2(Plan& plan, DType, const Operand& query, const Operan
   FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
                  prefix,          scale, keep, before, after, heads, layout,  sparse};
   TakeShiftKind(shift_kind, query_start, key_start, &args);
+  PlanFlash(plan, args, most, sum, out);
+}
+
+void FlashAttentionScoreV3(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
+                           const Operand& shift, const Operand& drop, const Operand& padding,
+                           const Operand& mask, const Operand& sink, std::span<const int64_t> prefix,
+                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                           const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
+                           const Operand& most, const Operand& sum, const Operand&, const Operand& out) {
+  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
+                 prefix,          scale, keep, before, after, heads, layout,  sparse};
+  TakeShiftKind(shift_kind, query_start, key_start, &args);
+  args.sink = sink;
   PlanFlash(plan, args, most, sum, out);
 }
 
