@@ -341,11 +341,14 @@ def log_determinant(r: Random, form) -> Case:
 def cholesky(r: Random, form) -> Case:
     """The other triangle is not read."""
     dtype, upper, base = r.pick(form.types['self']), r.chance(), regular(r, 'f64', r.shape(0, 2, 3)).data
-    x = exact(given(base @ np.swapaxes(base, -1, -2), dtype))
+    if dtype == 'c64':
+        base = base + 1j * r.array('f64', base.shape, -1, 1)
+    product = base @ np.conj(np.swapaxes(base, -1, -2)) + (np.eye(base.shape[-1]) if dtype == 'c64' else 0)
+    x = product.astype(np.complex64).astype(np.complex128) if dtype == 'c64' else exact(given(product, dtype))
     lower = np.linalg.cholesky(x)
     rubbish = np.triu(np.full(x.shape[-2:], 7.5), 1)
     x = np.triu(x) + rubbish.T if upper else np.tril(x) + rubbish
-    value = np.swapaxes(lower, -1, -2) if upper else lower
+    value = np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
     return Case([given(x, dtype), upper, Tensor(dtype, x.shape)], {2: Want(value, 8.0, loose=4)})
 
 

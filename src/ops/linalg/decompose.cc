@@ -18,6 +18,7 @@ namespace belay::ops {
 namespace {
 
 // A list of matrices (or of vectors), each of which is copied from or to a packed one of f64.
+// Complex numbers are pairs of real ones there.
 struct Matrices {
   Matrices() = default;
   Matrices(const Operand& operand, int dims, bool loads) : binding(operand.binding) {
@@ -25,7 +26,11 @@ struct Matrices {
     const int outer = t.shape.rank() - dims;
     at = OffsetsOf(t, 0, outer);
     for (int64_t& offset : at) offset += tensor::OffsetOf(t);
-    const Tensor one = tensor::DimsOf(t, outer, t.shape.rank());
+    Tensor one = tensor::DimsOf(t, outer, t.shape.rank());
+    if (t.dtype == DType::kC64) {
+      one = tensor::PartsOf(one, 0);
+      one.shape.push_back(2), one.strides.push_back(1);
+    }
     const Tensor packed = tensor::PackedOf(DType::kF64, one.shape);
     copy = loads ? StridedCopy(packed, one) : StridedCopy(one, packed);
   }
@@ -223,14 +228,15 @@ struct QrBody {
 };
 
 // A = L * L's transpose, column after column. L is kept by rows; of A only the triangle below the diagonal is
-// read, or that above it, which is the transpose of the former.
+// read, or that above it, which is the transpose of the former. A complex number x + iy is the matrix [x -y;
+// y x], whose transpose is its conjugate, so that the triangle of these matrices is the complex one.
 struct CholeskyBody {
   Matrices a, l;
-  int64_t m;
-  bool upper;
+  int64_t m;  // of real numbers
+  bool upper, complex;
   PieceScratch<double> memory;
 
-  int64_t Room() const { return 2 * m * m; }
+  int64_t Room() const { return 2 * m * m + (complex ? m * m / 2 : 0); }
 
   void operator()(const Frame& frame) const {
     memory.For(frame, [&](int64_t begin, int64_t end, double* room) {
@@ -239,15 +245,17 @@ struct CholeskyBody {
   }
 
   void One(const Frame& frame, size_t at, double* room) const {
-    double *x = room, *lower = room + m * m;
-    a.Load(frame, at, x);
+    double *x = room, *lower = room + m * m, *pairs = lower + m * m;
+    a.Load(frame, at, complex ? pairs : x);
+    if (complex) Spread(pairs, x);
     std::fill_n(lower, m * m, 0.0);
     for (int64_t j = 0; j < m; ++j) {
       for (int64_t i = j; i < m; ++i) {
         const double rest = (upper ? x[j * m + i] : x[i * m + j]) - Dot(lower + i * m, lower + j * m, j);
         if (i == j && !(rest > 0)) {
           Fail(tensor::kRuntimeFailure, "not-positive-definite",
-               "matrix {} has no Cholesky factor: its leading minor of order {} is not positive", at, j + 1);
+               "matrix {} has no Cholesky factor: its leading minor of order {} is not positive", at,
+               complex ? j / 2 + 1 : j + 1);
         }
         lower[i * m + j] = i == j ? std::sqrt(rest) : rest / lower[j * m + j];
       }
@@ -257,7 +265,27 @@ struct CholeskyBody {
         for (int64_t j = 0; j < m; ++j) x[i * m + j] = lower[j * m + i];
       }
     }
-    l.Store(frame, at, upper ? x : lower);
+    const double* result = upper ? x : lower;
+    if (complex) Collect(result, pairs);
+    l.Store(frame, at, complex ? pairs : result);
+  }
+
+  void Spread(const double* pairs, double* to) const {
+    for (int64_t i = 0; i < m; i += 2) {
+      for (int64_t j = 0; j < m; j += 2, pairs += 2) {
+        const double real = pairs[0], imaginary = i == j ? 0 : pairs[1];
+        to[i * m + j] = to[(i + 1) * m + j + 1] = real;
+        to[(i + 1) * m + j] = imaginary, to[i * m + j + 1] = -imaginary;
+      }
+    }
+  }
+
+  void Collect(const double* from, double* pairs) const {
+    for (int64_t i = 0; i < m; i += 2) {
+      for (int64_t j = 0; j < m; j += 2, pairs += 2) {
+        pairs[0] = from[i * m + j], pairs[1] = from[(i + 1) * m + j];
+      }
+    }
   }
 };
 
@@ -333,8 +361,9 @@ void LinalgCholesky(Plan& plan, DType, const Operand& self, bool upper, const Op
   CheckPart(self, out, self.shape());
   if (out.tensor->empty()) return;
   CholeskyBody body;
+  body.complex = self.dtype() == DType::kC64;
   body.a = Matrices(self, 2, true), body.l = Matrices(out, 2, false);
-  body.m = self.shape().back(0), body.upper = upper;
+  body.m = self.shape().back(0) * (body.complex ? 2 : 1), body.upper = upper;
   const auto count = static_cast<int64_t>(body.a.at.size());
   body.memory = {plan, count, 1, body.Room()};
   plan.SetCost(1000 + static_cast<uint64_t>(count * body.m * body.m * body.m));
