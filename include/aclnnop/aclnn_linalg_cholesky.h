@@ -1,9 +1,9 @@
 /**
- * out = the triangles L below the diagonal for which L times its transpose is a matrix of self, of
- * which only the lower triangle is read; with upper the transpose of L, from the upper triangle. A
- * task fails where there is none. Belay implements this interface on the CPU. A function follows
- * the page of its name in the public API reference; "Page:" gives that page's number where it is
- * known.
+ * out = the triangles L below the diagonal for which L times its (conjugate) transpose is a matrix
+ * of self, of which only the lower triangle is read; with upper the transpose of L, from the upper
+ * triangle. A task fails where there is none. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,10 +25,10 @@ extern "C" {
 #endif
 
 /**
- * out = the triangles L below the diagonal for which L times its transpose is a matrix of self, of
- * which only the lower triangle is read; with upper the transpose of L, from the upper triangle. A
- * task fails where there is none. Checks the arguments and makes an executor; up to 8 dimensions,
- * any strides. Types: f32 and f64.
+ * out = the triangles L below the diagonal for which L times its (conjugate) transpose is a matrix
+ * of self, of which only the lower triangle is read; with upper the transpose of L, from the upper
+ * triangle. A task fails where there is none. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides. Types: f32, f64 and c64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */
