@@ -6,6 +6,7 @@ void Optimise(Graph& graph) {
   RemoveCopies(graph);
   FindActivations(graph);
   FindLayerNorms(graph);
+  FindRows(graph);
   FuseAttention(graph);
   FuseConvolutions(graph);
   FuseProducts(graph);

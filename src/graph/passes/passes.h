@@ -17,6 +17,8 @@ void RemoveCopies(Graph& graph);
 void FindActivations(Graph& graph);
 // The same with layer normalisation, and that by the root of the mean square.
 void FindLayerNorms(Graph& graph);
+// Elements that are scattered row by row are scattered as rows.
+void FindRows(Graph& graph);
 // Scores, softmax and the product with values become one node, with the transpositions around them.
 void FuseAttention(Graph& graph);
 void FuseConvolutions(Graph& graph);
