@@ -372,6 +372,14 @@ void Event::CheckPeer() {
 
 // --- waits
 
+namespace {
+[[gnu::cold, gnu::noinline]] void RemarkOnNoRecord(const Event& event, const Stream& stream) {
+  TellRemark("wait-before-record",
+             fmt::format("event {} has not been recorded, so that stream {} does not wait", event.id(),
+                         stream.id()));
+}
+}  // namespace
+
 void Event::MakeWait(Stream& stream, int64_t limit_ns) {
   if (limit_ns > 0) TheEngine().NeedWatch();
   while (!TryMakeWait(stream, limit_ns)) {
@@ -400,7 +408,11 @@ bool Event::TryMakeWait(Stream& stream, int64_t limit_ns) {
   }
   WaitTicket* ticket = nullptr;
   if (state_ == EventState::kUnrecorded) {
-    if (kind_ == EventKind::kEx) return true;  // nothing recorded: nothing to wait for
+    if (kind_ == EventKind::kEx) {  // nothing recorded: nothing to wait for
+      guard.unlock();
+      if (Observers::any()) RemarkOnNoRecord(*this, stream);
+      return true;
+    }
     MakeRoom(tickets_);
     ticket = new WaitTicket{this};
     tickets_.push_back(ticket);

@@ -178,6 +178,7 @@ int Check(const CheckOptions& options) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }
   if (options.leaks) setenv(layers::kLeaksVariable, "1", 1);
+  if (options.notes) setenv(layers::kNotesVariable, "1", 1);
   if (options.undefined) setenv(layers::kUndefinedVariable, "1", 1);
   if (!options.no_host_accesses) {
     setenv(layers::kHostVariable, options.host_accesses ? layers::kHostAll : layers::kHostSome, 1);

@@ -17,6 +17,7 @@ struct CheckOptions {
   std::string suppress;
   bool leaks = false;      // are told, too
   bool undefined = false;  // bytes that are used are told, too
+  bool notes = false;      // of what is superfluous are told, too
   // Plain loads and stores are looked at while that takes little of the time.
   bool host_accesses = false;     // whatever it takes
   bool no_host_accesses = false;  // they are not

@@ -63,6 +63,8 @@ constexpr Rule kRules[] = {
 // The same of what is no error.
 constexpr Rule kRemarks[] = {
     {"results-overlap", "results-overlap", "give each result memory of its own, of as many bytes as it has"},
+    {"wait-before-record", "wait-before-record",
+     "record the event before, or leave the wait out where there is nothing yet to wait for"},
 };
 
 template <size_t kCount>

@@ -8,6 +8,7 @@
 
 #include "layers/support/report.h"
 #include "layers/support/report_file.h"
+#include "layers/support/this_thread.h"
 #include "layers/support/thread_cache.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
@@ -40,6 +41,7 @@ Race::Race(const rt::CoreFacts& core)
       tally_(layers::TheTally()),
       follows_writes_(std::getenv(layers::kUndefinedVariable) != nullptr &&
                       std::string_view(RunMode()) != "device"),
+      follows_waits_(std::getenv(layers::kNotesVariable) != nullptr),
       follows_sources_(std::string_view(RunMode()) != "device") {
   ++frees_;
 }
@@ -193,6 +195,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
 
 void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
   std::lock_guard guard(lock_);
+  if (follows_waits_) NoteWait(stream, position);
   Line& line = LineOf(stream);
   if (host_.Knows({line.index, position})) return;
   const Knowledge known = At(line, position);
@@ -217,6 +220,31 @@ void Race::Tidy() {
       [&](uint64_t block, uintptr_t at) { return SerialOf(reinterpret_cast<const void*>(at)) != block; },
       [&](const Mark& mark) { return host_.Knows(mark.by); });
   tidy_at_ = std::max<size_t>(1 << 14, 2 * shadow_.ranges());
+}
+
+// Of an event nobody knows here whether another process has recorded it.
+void Race::NoteWait(const rt::Stream& stream, uint64_t position) {
+  const uint32_t call = core_.current_call();
+  const std::string_view name = core_.call_name(call);
+  if (!name.starts_with("aclrtSynchronizeStream") && !name.starts_with("aclrtSynchronizeDevice")) return;
+  idle_waits_.Waited(stream.id(), position, layers::ThisThread(), call, layers::ThisStack());
+}
+
+void Race::EndedDevice(int device) {
+  if (!follows_waits_) return;
+  std::vector<IdleWaits::Place> idle;
+  {
+    std::lock_guard guard(lock_);
+    idle = idle_waits_.Take();
+  }
+  for (const IdleWaits::Place& place : idle) {
+    if (!layers::IsInMain(place.stack)) continue;  // a library that is careful when the process exits
+    const std::string call = core_.call_name(place.call);
+    layers::Tell({"nothing-awaited",
+                  call + " ordered nothing until device " + std::to_string(device) + " ended",
+                  {{"in " + call, place.stack}},
+                  "leave it out, or look for what should have been submitted before it"});
+  }
 }
 
 // --- what is touched
@@ -248,6 +276,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   const Touches touches(*this, task);
   std::lock_guard guard(lock_);
   ++tally_.tasks;
+  if (follows_waits_) idle_waits_.Submitted(stream.id(), layers::ThisThread());
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);

@@ -21,6 +21,7 @@
 #include "layers/race/clock.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
+#include "layers/race/idle_waits.h"
 #include "layers/race/shadow.h"
 #include "layers/race/site.h"
 #include "layers/race/sources.h"
@@ -52,6 +53,7 @@ class Race final : public rt::Observer {
   void Allocated(const rt::Block& block) override;
   void Freed(const rt::Block& block, rt::FreedBy why) override;
   void WrittenUnseen(const void* p) override;
+  void EndedDevice(int device) override;
 
   // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
   // `all`: whatever that costs.
@@ -121,6 +123,7 @@ class Race final : public rt::Observer {
   [[gnu::cold]] void RememberLearned(const rt::Stream& stream, uint64_t position);
   Spot SpotOfHost(uint32_t site);
   void WriteGraph(uint32_t model, const rt::TaskGraph& graph);
+  void NoteWait(const rt::Stream& stream, uint64_t position);
   // By digests of what copies read of the host's memory.
   void FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at);
   void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
@@ -177,6 +180,8 @@ class Race final : public rt::Observer {
   HostWatch host_watch_ = HostWatch::kOff;
   HostPages host_pages_;
   HostBudget host_budget_;
+  const bool follows_waits_;  // for those that order nothing, which are told where that is wanted
+  IdleWaits idle_waits_;
   const bool follows_sources_;
   Sources sources_;
   Clock unknown_;  // tasks that may write anywhere

@@ -50,6 +50,12 @@ inline constexpr Kind kKinds[] = {
     {"leak", "Memory is not freed", "A block was still allocated when the program ended its device."},
     {"results-overlap", "Two results of an operator share memory",
      "Two results of one call share elements, so that one of them is lost there.", true},
+    {"wait-before-record", "A stream waits for an event that was not recorded",
+     "A stream is told to wait for an event from aclrtCreateEventExWithFlag of which there is no record: it does not wait.",
+     true},
+    {"nothing-awaited", "A synchronisation orders nothing",
+     "A place of the program synchronises, and each time there was nothing that it had not waited for before.",
+     true},
 };
 
 constexpr bool IsNote(std::string_view id) {

@@ -17,6 +17,7 @@ namespace belay::layers {
 
 inline constexpr const char* kSuppressVariable = "BELAY_CHECK_SUPPRESS";    // what is not told
 inline constexpr const char* kLeaksVariable = "BELAY_CHECK_LEAKS";          // set: leaks are told
+inline constexpr const char* kNotesVariable = "BELAY_CHECK_NOTES";          // set: waits for nothing are told
 inline constexpr const char* kUndefinedVariable = "BELAY_CHECK_UNDEFINED";  // set: undefined bytes are told
 // Set: loads and stores are looked at; as long as that takes a small part of the time, or whatever it takes.
 inline constexpr const char* kHostVariable = "BELAY_CHECK_HOST";

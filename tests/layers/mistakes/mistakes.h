@@ -8,7 +8,8 @@
 //
 // Each twin runs in a process of its own, under `belay check` (run.py): the wrong one must be told of once,
 // as this kind, with the marked lines as the first places of the report in this order; of the other nothing
-// may be told. A second kind is one that the wrong twin is told of besides.
+// may be told. What is told only with an option is run with it. A second kind is one that the wrong twin is
+// told of besides.
 //
 // Under `belay explore` (explore.py) each runs alone, and what the blocks hold at the end is compared.
 #pragma once

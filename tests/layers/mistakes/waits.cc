@@ -59,3 +59,39 @@ MISTAKE(OneNotifyForTwoWaits, "hang") {
   if (mended) OK(aclrtRecordNotify(notify, a));
   OK(aclrtWaitAndResetNotify(notify, a, 0));  // [1]
 }
+
+// --- what waits for nothing
+
+MISTAKE(TheWaitComesBeforeTheRecord, "wait-before-record") {
+  aclrtEvent filled = nullptr;
+  OK(aclrtCreateEventExWithFlag(&filled, ACL_EVENT_SYNC));
+  if (mended) Record(filled, a);
+  Await(b, filled);  // [1]
+  if (!mended) Record(filled, a);
+}
+
+// What is told of with an option: then the end of the program should have something to wait for.
+MISTAKE(NothingIsOnTheStream, "nothing-awaited") {
+  if (mended) Fill(x, a);
+  Wait(a);  // [1]
+  Fill(y, b);
+}
+
+MISTAKE(AllWasAwaitedBefore, "nothing-awaited") {
+  for (int step = 0; step < 3; ++step) {
+    Fill(x, a);
+    Wait(a);
+    if (mended) Copy(y, x, a);
+    Wait(a);  // [1]
+  }
+  Fill(z, b);
+}
+
+MISTAKE(TheDeviceIsAwaitedOnceMore, "nothing-awaited") {
+  Fill(x, a);
+  Fill(y, b);
+  Wait(a);
+  if (!mended) Wait(b);
+  OK(aclrtSynchronizeDevice());  // [1]
+  Fill(z, c);
+}
