@@ -88,10 +88,9 @@ struct Divisors {
     std::map<int64_t, size_t> places;
     for (const PoolSpan& z : s.spans[0]) {
       for (const PoolSpan& y : s.spans[1]) {
-        const int64_t across = s.divisor != 0    ? s.divisor
-                               : s.count_padding ? z.padded * y.padded
-                                                 : z.count * y.count;
-        const auto [place, added] = places.emplace(std::max<int64_t>(across, 1), factors.size());
+        const int64_t seen = s.count_padding ? z.padded * y.padded : z.count * y.count;
+        const int64_t across = s.divisor != 0 ? s.divisor : std::max<int64_t>(seen, 1);
+        const auto [place, added] = places.emplace(across, factors.size());
         if (added) factors.push_back(RowOf(s, place->first));
         of_row.push_back(place->second);
       }

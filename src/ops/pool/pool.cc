@@ -101,9 +101,9 @@ class PoolRow {
         to[c] = s_.norm == 2 ? std::sqrt(to[c]) : static_cast<T>(std::pow(to[c], 1 / s_.norm));
     }
     if (s_.kind != PoolKind::kMean) return;
-    int64_t count = s_.count_padding ? z.padded * y.padded * x.padded : z.count * y.count * x.count;
-    if (s_.divisor != 0) count = s_.divisor;
-    loops_.scale(to, T{1} / static_cast<T>(std::max<int64_t>(count, 1)), s_.channels);
+    const int64_t seen = s_.count_padding ? z.padded * y.padded * x.padded : z.count * y.count * x.count;
+    const int64_t count = s_.divisor != 0 ? s_.divisor : std::max<int64_t>(seen, 1);
+    loops_.scale(to, T{1} / static_cast<T>(count), s_.channels);
   }
 
   void FinishPlaces(int64_t* places) const {

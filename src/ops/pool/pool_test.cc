@@ -24,6 +24,7 @@ struct Case {
   bool ceil = false, count_padding = false, channels_last = false;
   double norm = 2;
   DType dtype = DType::kF32;
+  int64_t divisor = 0;
 };
 
 double At(const Tensor& t, const std::vector<int64_t>& index) {
@@ -59,7 +60,7 @@ double Window(const Case& c, const Tensor& x, const std::vector<int64_t>& out) {
   }
   if (c.kind == PoolKind::kMax) return most;
   if (c.kind == PoolKind::kNorm) return std::pow(norm, 1 / c.norm);
-  return sum / static_cast<double>(c.count_padding ? counted : inside);
+  return sum / static_cast<double>(c.divisor != 0 ? c.divisor : c.count_padding ? counted : inside);
 }
 
 double Error(Case c) {
@@ -83,7 +84,7 @@ double Error(Case c) {
                 .out = y.BoundTo(*plan, Access::kWrite, "y"),
                 .places = {},
                 .spans = spans};
-  args.count_padding = c.count_padding, args.norm = c.norm;
+  args.count_padding = c.count_padding, args.norm = c.norm, args.divisor = c.divisor;
   PlanPool(*plan, args);
   testing::RunPlan(*plan);
   double worst = 0;
@@ -146,6 +147,19 @@ TEST(Pool, PlanesOfEveryWidth) {
       }
     }
   });
+}
+
+// A divisor that is given may be negative, too.
+TEST(Pool, MeansByAGivenDivisor) {
+  for (int64_t divisor : {1, 3, -2}) {
+    for (bool channels_last : {false, true}) {
+      for (DType type : {DType::kF32, DType::kF64}) {
+        Case c{PoolKind::kMean, {2, 3, 7, 20}, {{0, 3, 2, 1, 1, 1}, {0, 3, 1, 1, 1, 1}}};
+        c.channels_last = channels_last, c.dtype = type, c.divisor = divisor;
+        EXPECT_LE(Error(c), 1e-5) << divisor << ' ' << NameOf(type);
+      }
+    }
+  }
 }
 
 TEST(Pool, WindowsOfWholePlanesAndVolumes) {
