@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace belay::ops {
@@ -37,6 +38,29 @@ TEST(Gemv, AgreesWithAPlainLoop) {
             << n << " " << k << " " << i;
         ASSERT_NEAR(z[at], static_cast<double>(by_column), static_cast<double>(size) * 1e-6)
             << n << " " << k << " " << i;
+      }
+    }
+  }
+}
+
+// Nothing lies behind the elements, and what is no number stays in its row.
+TEST(Gemv, OfEverySmallSize) {
+  for (int64_t rows = 1; rows <= 21; ++rows) {
+    for (int64_t columns = 0; columns <= 70; ++columns) {
+      const auto bad = static_cast<size_t>((rows * 7 + columns) % rows);
+      std::vector<float> x(static_cast<size_t>(columns), 1.0f), w;
+      for (int64_t i = 0; i < rows * columns; ++i) w.push_back(static_cast<float>(i / columns + i % columns));
+      if (columns > 0) w[bad * x.size() + (bad + x.size() / 2) % x.size()] = NAN;
+      std::vector<float> t(w.size()), y(static_cast<size_t>(rows), -1.0f), z = y;
+      for (size_t i = 0; i < w.size(); ++i) t[i % x.size() * y.size() + i / x.size()] = w[i];
+      BestGemv()(w.data(), columns, x.data(), columns, rows, y.data());
+      BestTransposedGemv()(t.data(), rows, x.data(), rows, columns, z.data());
+      for (size_t i = 0; i < y.size(); ++i) {
+        SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns) + ", " + std::to_string(i));
+        const bool is_bad = columns > 0 && i == bad;
+        const auto want = static_cast<float>(columns * static_cast<int64_t>(i) + columns * (columns - 1) / 2);
+        ASSERT_TRUE(is_bad ? std::isnan(y[i]) : y[i] == want);
+        ASSERT_TRUE(is_bad ? std::isnan(z[i]) : z[i] == want);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/simd_targets.h"
 #include "ops/kernels.h"
 #include "ops/norm/normalise.h"
 #include "ops/reference/reference.h"
@@ -78,6 +79,51 @@ TEST(Norm, LayersOfAllLayouts) {
       }
     }
   }
+}
+
+// One row of each call is far from zero, one holds an infinity, and one has elements that are all the same.
+void FillRowsOfEveryKind(Sample& x, int64_t n, std::mt19937& rng) {
+  std::normal_distribution<float> normal;
+  for (int64_t i = 0; i < x.tensor.count(); ++i) testing::Floats(x)[i] = normal(rng);
+  for (int64_t i = 0; i < n; ++i) testing::Floats(x)[n + i] += 1000;
+  testing::Floats(x)[2 * n + n / 2] = INFINITY;
+  std::fill_n(testing::Floats(x) + 3 * n, n, 3.0f);
+}
+
+TEST(Norm, RowsOfEveryLength) {
+  std::mt19937 rng(23);
+  constexpr int64_t kRows = 6, kBad = 2;
+  for (int64_t n = 1; n <= 300; ++n) {
+    Sample x(DType::kF32, {kRows, n}), out(DType::kF32, {kRows, n}), gamma(DType::kF32, {n}),
+        beta(DType::kF32, {n});
+    FillRowsOfEveryKind(x, n, rng);
+    gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
+    PlanRef plan = testing::NewPlan();
+    const Operand in = x.BoundTo(*plan, Access::kRead, "x");
+    Operand w, b;
+    if (n % 2 == 1) w = gamma.BoundTo(*plan, Access::kRead, "gamma");
+    if (n % 4 >= 2) b = beta.BoundTo(*plan, Access::kRead, "beta");
+    const int64_t shape[] = {n};
+    kernels::LayerNorm(*plan, DType::kF32, in, std::span(shape), w, b, 1e-5,
+                       out.BoundTo(*plan, Access::kWrite, "out"), {}, {});
+    simd::SetLevel(static_cast<int>(n / 4 % 3));
+    testing::RunPlan(*plan);
+    for (int64_t r = 0; r < kRows; ++r) {
+      const Moments moments = MomentsOf(x.tensor, {r, 0}, 0b10);
+      for (int64_t i = 0; i < n; ++i) {
+        const auto y = static_cast<double>(testing::Floats(out)[r * n + i]);
+        Real want = (reference::Get(x.tensor, {r, i}) - moments.mean) / std::sqrt(moments.variance + 1e-5L);
+        if (w.present()) want *= reference::Get(gamma.tensor, {i});
+        if (b.present()) want += reference::Get(beta.tensor, {i});
+        if (r == kBad) {
+          ASSERT_TRUE(std::isnan(y)) << n;
+        } else {
+          ASSERT_NEAR(y, static_cast<double>(want), 2e-5) << n << " row " << r;
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
 }
 
 TEST(Norm, GroupsOfChannels) {

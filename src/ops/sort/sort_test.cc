@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <random>
+#include <span>
+#include <vector>
 
 #include "ops/forms.h"
 #include "ops/reference/reference.h"
@@ -118,6 +123,54 @@ TEST(Sort, LongRowsByTheirDigits) {
             ASSERT_EQ(Get(out.tensor, {r, k}), order[static_cast<size_t>(k)]) << NameOf(type) << ' ' << size;
         }
       }
+    }
+  }
+}
+
+double Shared(std::span<const double> a, std::span<const double> b) {
+  const auto side = [](double a0, double a1, double b0, double b1) {
+    return std::max(0.0, std::min(a1, b1) - std::max(a0, b0));
+  };
+  const auto area = [](std::span<const double> box) { return (box[2] - box[0]) * (box[3] - box[1]); };
+  const double common = side(a[0], a[2], b[0], b[2]) * side(a[1], a[3], b[1], b[3]);
+  return common == 0 ? 0 : common / (area(a) + area(b) - common);
+}
+
+// By putting all of them in order first.
+std::vector<std::array<int64_t, 3>> ChosenBySorting(std::span<const double> boxes,
+                                                    std::span<const double> scores, const BoxChoice& choice) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    if (!choice.has_least_score || scores[i] > choice.least_score) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  std::vector<std::array<int64_t, 3>> chosen;
+  for (size_t i : order) {
+    const bool covered = std::any_of(chosen.begin(), chosen.end(), [&](const auto& other) {
+      return Shared(boxes.subspan(i * 4, 4), boxes.subspan(static_cast<size_t>(other[2]) * 4, 4)) >
+             choice.overlap;
+    });
+    if (!covered && static_cast<int64_t>(chosen.size()) < choice.most)
+      chosen.push_back({0, 0, static_cast<int64_t>(i)});
+  }
+  return chosen;
+}
+
+// Few scores that differ, boxes without area, and any number of them.
+TEST(Boxes, AreChosenAsBySorting) {
+  std::mt19937 rng(17);
+  const auto below = [&rng](int n) { return static_cast<double>(rng() % static_cast<unsigned>(n)); };
+  for (int64_t n = 0; n < 60; ++n) {
+    std::vector<double> boxes, scores;
+    for (int64_t i = 0; i < n; ++i) {
+      const double y = below(8), x = below(8);
+      boxes.insert(boxes.end(), {y, x, y + below(5), x + below(5)});
+      scores.push_back((below(9) - 3) / 4);
+    }
+    for (int64_t most : {int64_t{0}, int64_t{1}, n / 2, n + 3}) {
+      const BoxChoice choice{
+          .most = most, .overlap = below(5) / 5, .least_score = 0.25, .has_least_score = n % 2 == 1};
+      EXPECT_EQ(ChooseBoxes(boxes, scores, 1, 1, n, choice), ChosenBySorting(boxes, scores, choice)) << n;
     }
   }
 }
