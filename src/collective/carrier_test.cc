@@ -26,20 +26,22 @@ namespace {
 constexpr size_t kStaging = 4096;
 constexpr int64_t kMinute = int64_t{60} * 1'000'000'000;
 
-// Rank 0 here, whose process carries, and rank 1 on another host, which is the test.
+// Rank 0 here, whose process carries, and rank 1 on another host, which is the test; so are those of more
+// hosts.
 class CarrierTest : public ::testing::Test {
  protected:
-  CarrierTest() {
+  CarrierTest() : CarrierTest({0, 1}, WayKind::kDirect) {}
+  CarrierTest(const std::vector<uint32_t>& ranks, WayKind way) {
     Hosts hosts;
-    hosts.of = {0, 1};
-    hosts.leaders = {0, 1};
-    bytes_ = Board::Bytes(2, kStaging) + Outbox::Bytes(hosts);
+    hosts.of = hosts.leaders = ranks;
+    hosts.kind = way;
+    bytes_ = Board::Bytes(hosts.ranks(), kStaging) + Outbox::Bytes(hosts);
     memory_ = static_cast<std::byte*>(
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     plan_.shared = {memory_, bytes_, kStaging};
     plan_.hosts = std::make_shared<const Hosts>(hosts);
     plan_.name = "g";
-    board_ = std::make_unique<Board>(memory_, 0, 2, kStaging, "g", plan_.hosts);
+    board_ = std::make_unique<Board>(memory_, 0, hosts.ranks(), kStaging, "g", plan_.hosts);
   }
   ~CarrierTest() override {
     carrier_.reset();
@@ -47,14 +49,19 @@ class CarrierTest : public ::testing::Test {
     munmap(memory_, bytes_);
   }
   void Connect() {
-    int pair[2] = {-1, -1};
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-    std::vector<Descriptor> sockets(2);
-    sockets[1] = Descriptor(pair[0]);
-    test_ = Descriptor(pair[1]);
+    std::vector<Descriptor> sockets(plan_.hosts->count());
+    for (uint32_t host = 1; host < sockets.size(); ++host) {
+      int pair[2] = {-1, -1};
+      ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+      sockets[host] = Descriptor(pair[0]);
+      (host == 1 ? test_ : third_) = Descriptor(pair[1]);
+    }
     carrier_ = std::make_shared<Carrier>(std::move(plan_), std::move(sockets));
   }
-  void Say(const Frame& frame) { Send(test_, std::as_bytes(std::span(&frame, 1))); }
+  void Say(const Frame& frame) { SayBy(test_, frame); }
+  static void SayBy(const Descriptor& socket, const Frame& frame) {
+    Send(socket, std::as_bytes(std::span(&frame, 1)));
+  }
   uint64_t Offset(const void* at) const {
     return static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
   }
@@ -79,6 +86,7 @@ class CarrierTest : public ::testing::Test {
   std::unique_ptr<Board> board_;
   std::shared_ptr<Carrier> carrier_;
   Descriptor test_;
+  Descriptor third_;  // of host 2
 };
 
 class StrangeFrames : public CarrierTest, public ::testing::WithParamInterface<int> {};
@@ -205,6 +213,66 @@ TEST_F(CarrierTest, WhatTheConnectionDoesNotTakeGoesLater) {
     }
     if (looks) board_->EndLooking();
   }
+}
+
+// In a ring all comes from host 2 and goes on to host 1.
+class RingOfThree : public CarrierTest {
+ protected:
+  RingOfThree() : CarrierTest({0, 1, 2}, WayKind::kRing) { Connect(); }
+};
+
+TEST_F(RingOfThree, WhatIsForAnotherHostGoesOnAndIsNotForThis) {
+  const std::atomic<uint64_t>& word = board_->counters(2).taken;
+  SayBy(third_, {FrameKind::kWord, 1, Offset(&word), 7});  // for host 1
+  SayBy(third_, {FrameKind::kWord, 3, Offset(&word), 8});  // for all
+  for (const uint64_t value : {7u, 8u}) {
+    const Frame frame = Next();
+    EXPECT_EQ(frame.kind, FrameKind::kWord);
+    EXPECT_EQ(frame.at, Offset(&word));
+    EXPECT_EQ(frame.value, value);
+    if (value == 7) EXPECT_NE(word.load(), 7u);
+  }
+  while (word.load() != 8) std::this_thread::yield();
+  EXPECT_FALSE(board_->failed());
+}
+
+TEST_F(RingOfThree, WhatComesAnotherWayEndsTheGroup) {
+  Say({FrameKind::kWord, 3, Offset(&board_->counters(1).taken), 7});
+  EXPECT_THAT(Failure(), ::testing::HasSubstr("rank 1 of communicator \"g\", on another machine, sent what"));
+}
+
+TEST_F(RingOfThree, WhatHasComePastItsHostEndsTheGroup) {
+  SayBy(third_, {FrameKind::kWord, 2, Offset(&board_->counters(1).taken), 7});
+  EXPECT_THAT(Failure(), ::testing::HasSubstr("rank 2 of communicator \"g\", on another machine, sent what"));
+}
+
+// Once all ranks here have left, who carries sends what there is, and ends. So a goodbye is said when it has
+// been put, which takes until there is room for it.
+TEST_F(CarrierTest, AGoodbyeIsPutBeforeItIsSaid) {
+  struct MakesRoom final : Courier {
+    explicit MakesRoom(Board& of) : board(of) {}
+    bool Push(uint32_t host) noexcept override {
+      left_before |= board.SaidGoodbye(0);
+      return board.outbox().Take(0, host, &last);
+    }
+    void BeginLooking() noexcept override {}
+    bool Look() noexcept override { return false; }
+    void EndLooking(bool) noexcept override {}
+    bool Sleep(int64_t) noexcept override { return false; }
+    Board& board;
+    bool left_before = false;
+    Parcel last;
+  };
+  while (board_->outbox().Put(0, 1, {ParcelKind::kWord, 1, Offset(&board_->counters(0)), 1})) {
+  }
+  const auto courier = std::make_shared<MakesRoom>(*board_);
+  board_->SetCourier(courier);
+  board_->SayGoodbye();
+  EXPECT_FALSE(courier->left_before);
+  EXPECT_TRUE(board_->SaidGoodbye(0));
+  while (courier->Push(1)) {
+  }
+  EXPECT_EQ(courier->last.kind, ParcelKind::kLeft);
 }
 
 TEST_F(CarrierTest, StrangersAreNotListenedTo) {

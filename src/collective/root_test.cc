@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -21,7 +22,9 @@
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
 #include "collective/bootstrap.h"
+#include "collective/carrier.h"
 #include "collective/sockets.h"
+#include "collective/testing.h"
 #include "collective/watch.h"
 #include "runtime/process.h"
 
@@ -180,6 +183,59 @@ TEST_F(RootTest, RanksOfOneMachineMeetElsewhere) {
   a->board.memory[a->board.bytes - 1] = std::byte{42};
   EXPECT_EQ(b->board.memory[a->board.bytes - 1], std::byte{42});
 }
+
+// Machines that have a rank each, and make their connections once they need them.
+class ManyMachines : public RootTest, public ::testing::WithParamInterface<uint32_t> {
+ protected:
+  void Meet() {
+    const RootInfo root = Root::Start();
+    std::deque<Joining> all;
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      Meeting meeting = MeetingAt(root, rank, ranks_);
+      meeting.host = Digest("machine " + std::to_string(rank));
+      all.emplace_back(meeting);
+    }
+    rt::Context* context = rt::Contexts().Find(rt::CreateContext(rt::DeviceAt(0), false));
+    for (Joining& joining : all) {
+      Membership& made = *members_.emplace_back(joining.Finish());
+      ASSERT_TRUE(made.hosts);
+      boards_.emplace_back(made.board.memory, made.rank, ranks_, made.board.staging_bytes_per_rank, "g",
+                           made.hosts);
+      boards_.back().SetCourier(Carrier::Start(made, "g"));
+      streams_.push_back(&context->CreateStream({}));
+    }
+  }
+  void Run(const testing::Case& c) {
+    for (uint32_t rank = 0; rank < ranks_; ++rank)
+      Submit(boards_[rank], nullptr, *streams_[rank], c.calls[rank]);
+    for (uint32_t rank = 0; rank < ranks_; ++rank) {
+      rt::TheEngine().WaitFor(*streams_[rank], streams_[rank]->tail(), -1);
+      const std::optional<rt::TaskFailure> failure = streams_[rank]->TakeFailure();
+      ASSERT_FALSE(failure) << failure->Sentence();
+      const testing::Bytes& expected = c.expected[rank];
+      EXPECT_EQ(std::memcmp(c.calls[rank].receive, expected.data(), expected.size()), 0) << rank;
+    }
+  }
+  const uint32_t ranks_ = GetParam();
+  std::vector<std::unique_ptr<Membership>> members_;
+  std::deque<Board> boards_;
+  std::vector<rt::Stream*> streams_;
+};
+
+// More than 16 hand on for others though nobody has asked for it.
+TEST_P(ManyMachines, WorkTogether) {
+  ASSERT_NO_FATAL_FAILURE(Meet());
+  for (const auto& member : members_)
+    EXPECT_EQ(member->hosts->kind, ranks_ > 16 ? WayKind::kDoubling : WayKind::kDirect);
+  for (const Kind kind : {Kind::kAllReduce, Kind::kAllToAll}) {
+    ASSERT_NO_FATAL_FAILURE(
+        Run(testing::MakeCase(kind, tensor::DType::kF32, Reduction::kSum, 3000, ranks_, 0, false, 1)));
+  }
+  for (Board& board : boards_) board.SayGoodbye();
+  Carrier::EndAll();
+  for (const Board& board : boards_) EXPECT_FALSE(board.failed());
+}
+INSTANTIATE_TEST_SUITE_P(Of, ManyMachines, ::testing::Values(5u, 18u));
 
 TEST_F(RootTest, WhoComesOverTheNetworkFromHereIsRefused) {
   RootInfo root = Root::Start();

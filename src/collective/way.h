@@ -3,9 +3,8 @@
 //
 //   direct    to each, without another between
 //   ring      to the next host, which hands it on; each has two neighbours
-//   doubling  in steps of 1, 2, 4, ... hosts, the shorter ones first: what a host has for all goes down a
-//   tree
-//             with it at the top. Each has the hosts at such distances as neighbours, in both directions
+//   doubling  in steps of 1, 2, 4, ... hosts, the shorter ones first: what a host has for all goes down
+//             a tree with it at the top. Each has the hosts at such distances as neighbours, both ways
 #pragma once
 
 #include <bit>

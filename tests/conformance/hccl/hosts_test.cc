@@ -189,7 +189,6 @@ TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
   }
 }
 
-// Across machines, and on one that is not the meeting point's.
 // Of four machines: who sends to the next one is connected to it and to the one before, and to no other.
 TEST_F(Machines, AreConnectedOnceTheyHaveSomethingForEachOther) {
   constexpr uint32_t kAll = 4;
@@ -227,6 +226,7 @@ TEST_F(Machines, ARankThatLeftWithoutAConnectionIsNamed) {
   });
 }
 
+// Across machines, and on one that is not the meeting point's.
 TEST_P(MachinesBy, PartsOfAGroup) {
   OnMachines({"a", "b", "b"}, [](HcclComm comm, uint32_t rank) {
     uint32_t across[] = {1, 0}, there[] = {2, 1};
