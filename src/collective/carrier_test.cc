@@ -223,16 +223,15 @@ class RingOfThree : public CarrierTest {
 
 TEST_F(RingOfThree, WhatIsForAnotherHostGoesOnAndIsNotForThis) {
   const std::atomic<uint64_t>& word = board_->counters(2).taken;
-  SayBy(third_, {FrameKind::kWord, 1, Offset(&word), 7});  // for host 1
-  SayBy(third_, {FrameKind::kWord, 3, Offset(&word), 8});  // for all
-  for (const uint64_t value : {7u, 8u}) {
+  for (const uint32_t to : {1u, 3u}) {  // host 1, all
+    SayBy(third_, {FrameKind::kWord, to, Offset(&word), 7});
     const Frame frame = Next();
     EXPECT_EQ(frame.kind, FrameKind::kWord);
     EXPECT_EQ(frame.at, Offset(&word));
-    EXPECT_EQ(frame.value, value);
-    if (value == 7) EXPECT_NE(word.load(), 7u);
+    EXPECT_EQ(frame.value, 7u);
+    if (to == 1) EXPECT_EQ(word.load(), 0u);
   }
-  while (word.load() != 8) std::this_thread::yield();
+  while (word.load() != 7) std::this_thread::yield();
   EXPECT_FALSE(board_->failed());
 }
 
@@ -273,6 +272,16 @@ TEST_F(CarrierTest, AGoodbyeIsPutBeforeItIsSaid) {
   while (courier->Push(1)) {
   }
   EXPECT_EQ(courier->last.kind, ParcelKind::kLeft);
+}
+
+// A goodbye alone is no reason to make a connection.
+TEST_F(CarrierTest, AGoodbyeAloneIsNotWantedThere) {
+  board_->SayGoodbye();
+  EXPECT_FALSE(board_->outbox().Wants(1));
+  Parcel goodbye;
+  EXPECT_TRUE(board_->outbox().Take(0, 1, &goodbye));
+  board_->ShareWord(board_->counters(0).taken, 1, 1);
+  EXPECT_TRUE(board_->outbox().Wants(1));
 }
 
 TEST_F(CarrierTest, StrangersAreNotListenedTo) {

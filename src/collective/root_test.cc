@@ -205,13 +205,24 @@ class ManyMachines : public RootTest, public ::testing::WithParamInterface<uint3
       streams_.push_back(&context->CreateStream({}));
     }
   }
+  void Wait(uint32_t rank) {
+    rt::TheEngine().WaitFor(*streams_[rank], streams_[rank]->tail(), -1);
+    const std::optional<rt::TaskFailure> failure = streams_[rank]->TakeFailure();
+    ASSERT_FALSE(failure) << failure->Sentence();
+  }
+  void Leave(uint32_t first, uint32_t end) {
+    for (uint32_t rank = first; rank < end; ++rank) boards_[rank].SayGoodbye();
+  }
+  // All have left.
+  void ExpectWell() {
+    Carrier::EndAll();
+    for (const Board& board : boards_) EXPECT_FALSE(board.failed());
+  }
   void Run(const testing::Case& c) {
     for (uint32_t rank = 0; rank < ranks_; ++rank)
       Submit(boards_[rank], nullptr, *streams_[rank], c.calls[rank]);
     for (uint32_t rank = 0; rank < ranks_; ++rank) {
-      rt::TheEngine().WaitFor(*streams_[rank], streams_[rank]->tail(), -1);
-      const std::optional<rt::TaskFailure> failure = streams_[rank]->TakeFailure();
-      ASSERT_FALSE(failure) << failure->Sentence();
+      ASSERT_NO_FATAL_FAILURE(Wait(rank));
       const testing::Bytes& expected = c.expected[rank];
       EXPECT_EQ(std::memcmp(c.calls[rank].receive, expected.data(), expected.size()), 0) << rank;
     }
@@ -231,9 +242,32 @@ TEST_P(ManyMachines, WorkTogether) {
     ASSERT_NO_FATAL_FAILURE(
         Run(testing::MakeCase(kind, tensor::DType::kF32, Reduction::kSum, 3000, ranks_, 0, false, 1)));
   }
-  for (Board& board : boards_) board.SayGoodbye();
-  Carrier::EndAll();
-  for (const Board& board : boards_) EXPECT_FALSE(board.failed());
+  Leave(0, ranks_);
+  ExpectWell();
+}
+
+// Those between have left before anybody has come to them, and are needed all the same where they hand on.
+TEST_P(ManyMachines, AreReachedOverThoseThatHaveLeft) {
+  ASSERT_NO_FATAL_FAILURE(Meet());
+  const uint32_t last = ranks_ - 1;
+  Leave(1, last);
+  std::vector<float> given(3000, 7), got(given.size());
+  const auto submit = [&](uint32_t from, uint32_t to, float* data) {
+    Operation message;
+    message.kind = from == 0 ? Kind::kSend : Kind::kReceive;
+    message.count = given.size();
+    message.root = to;
+    message.messages = {{from == 0, data, given.size(), tensor::DType::kF32, to}};
+    Submit(boards_[from], nullptr, *streams_[from], message);
+  };
+  submit(0, last, given.data());
+  submit(last, 0, got.data());
+  ASSERT_NO_FATAL_FAILURE(Wait(0));
+  ASSERT_NO_FATAL_FAILURE(Wait(last));
+  EXPECT_EQ(got, given);
+  Leave(0, 1);
+  Leave(last, ranks_);
+  ExpectWell();
 }
 INSTANTIATE_TEST_SUITE_P(Of, ManyMachines, ::testing::Values(5u, 18u));
 
