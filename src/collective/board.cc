@@ -238,7 +238,7 @@ void Board::MarkFailed(uint32_t who, FailureKind kind, std::string_view why) noe
   if (length != 0) std::memcpy(shared.sentence, why.data(), length);
   shared.failed.store(Header::kComplete);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
-  for (uint32_t host = 0; hosts_ != nullptr && host < hosts_->count(); ++host) outbox_->Ring(host);
+  RingHosts();
 }
 
 void Board::MarkLeft(uint32_t rank) noexcept {
@@ -252,7 +252,7 @@ void Board::SayGoodbye() noexcept {
   // First: once all ranks here have left, who carries sends what there is and no more.
   if (hosts_ != nullptr) Put({ParcelKind::kLeft, rank_, 0, 0}, ranks_);
   bell(rank_).left.store(1, std::memory_order_seq_cst);
-  for (uint32_t host = 0; hosts_ != nullptr && host < hosts_->count(); ++host) outbox_->Ring(host);
+  RingHosts();
 }
 
 uint32_t Board::failed_rank() const { return header().who.load(); }
@@ -305,6 +305,10 @@ void Board::Put(const Parcel& parcel, uint32_t to) noexcept {
     PutFor(next, parcel);
     unpushed_to_[next].store(true, std::memory_order_relaxed);
   });
+}
+
+void Board::RingHosts() noexcept {
+  for (uint32_t host = 0; hosts_ != nullptr && host < hosts_->count(); ++host) outbox_->Ring(host);
 }
 
 // Who is there waits for it: much of it goes at once, so that both work, and little with what comes next.
@@ -361,8 +365,7 @@ void Board::CameLeft(uint32_t rank) noexcept {
   bell(rank).left.store(1, std::memory_order_seq_cst);
   header().left_elsewhere.store(1, std::memory_order_seq_cst);
   TellAllHere();
-  if (hosts_->kind == WayKind::kDirect) return;
-  for (uint32_t host = 0; host < hosts_->count(); ++host) outbox_->Ring(host);  // nothing may follow there
+  if (hosts_->kind != WayKind::kDirect) RingHosts();  // nothing may follow there
 }
 
 // The rank that writes these bytes; ranks(): they are in no one piece.

@@ -268,6 +268,7 @@ class Board {
   void Put(const Parcel& parcel, uint32_t to) noexcept;
   void PutWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) noexcept;
   void Hurry(uint32_t to) noexcept;
+  void RingHosts() noexcept;
   void PutFor(uint32_t host, const Parcel& parcel) noexcept;
   uint32_t OwnerOf(uint64_t at, uint64_t bytes) const;
   void Ring(uint32_t rank);

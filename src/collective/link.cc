@@ -106,14 +106,12 @@ void Incoming::TakeBytes(Board& board) {
   left_ = frame_.bytes - here;
 }
 
-Incoming::Applied Incoming::ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) const {
+Incoming::Applied Incoming::ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) {
   const uint32_t rank = frame_.bytes;
   if (rank >= hosts.ranks() || !MayCome(hosts, host, hosts.of[rank], hosts.count())) return Applied::kNo;
-  const Parcel parcel{ParcelKind::kLeft, rank, 0, 0};
-  if (passes.any()) {
-    hosts.way().ForEachNext(hosts.of[rank], hosts.own, hosts.count(),
-                            [&](uint32_t next) { passes.Put(next, parcel); });
-  }
+  from_ = hosts.of[rank];
+  for_ = hosts.count();
+  HandOn(hosts, passes);
   board.CameLeft(rank);
   return Applied::kYes;
 }

@@ -57,7 +57,7 @@ class Incoming {
   static constexpr size_t kBufferBytes = 8 << 10;
   enum class Applied { kYes, kPart, kNo };
   Applied Apply(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
-  Applied ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host) const;
+  Applied ApplyLeft(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
   Applied ApplyFailed(Board& board, const Hosts& hosts);
   bool TakeAll(Board& board, const Hosts& hosts, Passes& passes, uint32_t host);
   void TakeBytes(Board& board);

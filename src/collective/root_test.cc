@@ -242,6 +242,12 @@ TEST_P(ManyMachines, WorkTogether) {
     ASSERT_NO_FATAL_FAILURE(
         Run(testing::MakeCase(kind, tensor::DType::kF32, Reduction::kSum, 3000, ranks_, 0, false, 1)));
   }
+  const Way way = members_[0]->hosts->way();
+  for (uint32_t a = 0; a < ranks_; ++a) {
+    for (uint32_t b = 0; b < ranks_; ++b) {
+      if (a != b) EXPECT_EQ(boards_[a].outbox().linked(b), way.AreNeighbours(a, b)) << a << " and " << b;
+    }
+  }
   Leave(0, ranks_);
   ExpectWell();
 }

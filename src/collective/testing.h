@@ -23,7 +23,6 @@ using tensor::DType;
 
 // Ranks of one process; as if each were a process; or as if half of them were on another machine.
 enum class Where { kTogether, kApart, kOnTwoHosts };
-constexpr WayKind kWays[] = {WayKind::kDirect, WayKind::kRing, WayKind::kDoubling};
 constexpr Where kAnywhere[] = {Where::kTogether, Where::kApart, Where::kOnTwoHosts};
 
 inline std::vector<uint32_t> OnTwoHosts(uint32_t ranks) {
