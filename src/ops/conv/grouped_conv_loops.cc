@@ -135,6 +135,18 @@ HWY_INLINE void SpreadGroupVectors(const float* from, int64_t step, int64_t grou
   }
 }
 
+// Groups of eight, each of which has half a vector.
+HWY_INLINE void SpreadHalves(const float* from, int64_t step, int64_t groups, int64_t pixels, float* to) {
+  const D d;
+  const hn::Half<D> half;
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    for (int64_t i = 0; i < 8; ++i, to += GroupedLanes()) {
+      const auto second = groups > 1 ? hn::Set(half, from[8 + i]) : hn::Zero(half);
+      hn::StoreU(hn::Combine(d, second, hn::Set(half, from[i])), d, to);
+    }
+  }
+}
+
 // False: not of so many channels.
 HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                               float* to) {
@@ -151,13 +163,7 @@ HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGro
                       : hn::Broadcast<3>(v);
     });
   } else if (of.depth == 8 && GroupedLanes() == 16) {
-    int32_t places[8][16];
-    for (int i = 0; i < 8; ++i) {
-      for (int l = 0; l < 16; ++l) places[i][l] = l / 8 * 8 + i;
-    }
-    SpreadGroupVectors<8>(from, step, of.groups, pixels, to, [&places](V v, int64_t i) HWY_ATTR {
-      return hn::TableLookupLanes(v, hn::SetTableIndices(D(), places[i]));
-    });
+    SpreadHalves(from, step, of.groups, pixels, to);
   } else {
     return false;
   }

@@ -52,10 +52,10 @@ HWY_ATTR void Taps(float* to, const PlaneTaps& given, int64_t n) {
   }
 }
 
-// What several products share is read once: the compiler would read it from memory for each of them.
+// What several products share is read once: GCC would read it from memory for each of them.
 template <class V>
 HWY_INLINE V InRegister(V v) {
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
   asm("" : "+v"(v.raw));
 #endif
   return v;
