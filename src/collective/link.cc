@@ -19,6 +19,18 @@ namespace {
 
 constexpr int64_t kTickNs = 1'000'000;
 
+// The kinds of parcels are the first ones of frames, in the same order.
+constexpr FrameKind FrameOf(ParcelKind kind) {
+  return static_cast<FrameKind>(static_cast<uint32_t>(kind) + static_cast<uint32_t>(FrameKind::kBytes));
+}
+constexpr ParcelKind ParcelOf(FrameKind kind) {
+  return static_cast<ParcelKind>(static_cast<uint32_t>(kind) - static_cast<uint32_t>(FrameKind::kBytes));
+}
+static_assert(FrameOf(ParcelKind::kBytes) == FrameKind::kBytes &&
+              FrameOf(ParcelKind::kWord) == FrameKind::kWord &&
+              FrameOf(ParcelKind::kLeft) == FrameKind::kLeft &&
+              ParcelOf(FrameKind::kLeft) == ParcelKind::kLeft);
+
 // What there is of the parts goes, as far as the connection takes it: `begin` becomes the first that has not
 // gone.
 Outgoing::Result SendParts(Transport& over, iovec* parts, size_t* begin, size_t end, bool* any) {
@@ -42,8 +54,7 @@ Outgoing::Result SendParts(Transport& over, iovec* parts, size_t* begin, size_t 
 
 void Outgoing::Add(Board& board, size_t number, const Parcel& parcel) {
   Frame& frame = frames_[number];
-  frame = {static_cast<FrameKind>(static_cast<uint32_t>(parcel.kind) + 1), parcel.bytes, parcel.at,
-           parcel.value};
+  frame = {FrameOf(parcel.kind), parcel.bytes, parcel.at, parcel.value};
   parts_[end_++] = {&frame, sizeof frame};
   if (parcel.kind == ParcelKind::kBytes) parts_[end_++] = {board.Bytes(parcel.at), parcel.bytes};
 }
@@ -91,8 +102,7 @@ bool Incoming::MayCome(const Hosts& hosts, uint32_t by, uint32_t from, uint64_t 
 
 void Incoming::HandOn(const Hosts& hosts, Passes& passes) const {
   if (!passes.any()) return;
-  const Parcel parcel{static_cast<ParcelKind>(static_cast<uint32_t>(frame_.kind) - 1), frame_.bytes,
-                      frame_.at, frame_.value};
+  const Parcel parcel{ParcelOf(frame_.kind), frame_.bytes, frame_.at, frame_.value};
   hosts.way().ForEachNext(from_, hosts.own, for_, [&](uint32_t next) { passes.Put(next, parcel); });
 }
 

@@ -168,19 +168,6 @@ void FlashAttentionScore(Plan& plan, DType, const Operand& query, const Operand&
   PlanFlash(plan, args, most, sum, out);
 }
 
-void FlashAttentionScoreV2(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
-                           const Operand& shift, const Operand& drop, const Operand& padding,
-                           const Operand& mask, std::span<const int64_t> prefix,
-                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                           const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
-                           const Operand& most, const Operand& sum, const Operand&, const Operand& out) {
-  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                 prefix,          scale, keep, before, after, heads, layout,  sparse};
-  TakeShiftKind(shift_kind, query_start, key_start, &args);
-  PlanFlash(plan, args, most, sum, out);
-}
-
 void FlashAttentionScoreV3(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
                            const Operand& shift, const Operand& drop, const Operand& padding,
                            const Operand& mask, const Operand& sink, std::span<const int64_t> prefix,
@@ -193,6 +180,20 @@ void FlashAttentionScoreV3(Plan& plan, DType, const Operand& query, const Operan
   TakeShiftKind(shift_kind, query_start, key_start, &args);
   args.sink = sink;
   PlanFlash(plan, args, most, sum, out);
+}
+
+// No head has a sink.
+void FlashAttentionScoreV2(Plan& plan, DType type, const Operand& query, const Operand& key,
+                           const Operand& value, const Operand& shift, const Operand& drop,
+                           const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
+                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
+                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
+                           const char* layout, int64_t precise, int64_t sparse, int64_t shift_kind,
+                           const Operand& most, const Operand& sum, const Operand& weights,
+                           const Operand& out) {
+  FlashAttentionScoreV3(plan, type, query, key, value, shift, drop, padding, mask, {}, prefix, query_start,
+                        key_start, scale, keep, before, after, heads, layout, precise, sparse, shift_kind,
+                        most, sum, weights, out);
 }
 
 }  // namespace kernels

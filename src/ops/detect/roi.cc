@@ -102,6 +102,17 @@ struct Region {
   }
 };
 
+// use(corners) for each sample of a bin that lies in a plane.
+template <class Use>
+void ForSamplesInside(const Grid& g, int64_t height, int64_t width, const Use& use) {
+  const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
+  for (int64_t i = rows.first; i < rows.end; ++i) {
+    for (int64_t j = columns.first; j < columns.end; ++j) {
+      if (const Corners p = Around(g.y(i), g.x(j), height, width); p.inside) use(p);
+    }
+  }
+}
+
 int64_t ImageOf(float number, int64_t images) { return std::clamp<int64_t>(Bounded(number), 0, images - 1); }
 
 // The samples of a region that lie in its image, bin after bin, for all channels.
@@ -170,13 +181,8 @@ struct RoiAlignBody {
   void Means(const float* planes, const Region& region, float* to, RegionTaps found) const {
     int64_t ends[kMostBins];
     for (int64_t bin = 0; bin < ph * pw; ++bin) {
-      const Grid g = region.Bin(bin / pw, bin % pw);
-      const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
-      for (int64_t i = rows.first; i < rows.end; ++i) {
-        for (int64_t j = columns.first; j < columns.end; ++j) {
-          if (const Corners p = Around(g.y(i), g.x(j), height, width); p.inside) found.Add(p);
-        }
-      }
+      ForSamplesInside(region.Bin(bin / pw, bin % pw), height, width,
+                       [&](const Corners& p) { found.Add(p); });
       ends[bin] = found.count();
     }
     const float* plane = planes + region.image * channels * height * width;
@@ -225,16 +231,12 @@ struct RoiAlignBody {
 
   // The mean of very many samples, for which FLOAT would not do.
   void ManyMean(const float* from, float* to, const Grid& g) const {
-    const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
     for (int64_t c = 0; c < channels; ++c, from += height * width) {
       double sum = 0;
-      for (int64_t i = rows.first; i < rows.end; ++i) {
-        for (int64_t j = columns.first; j < columns.end; ++j) {
-          const Corners p = Around(g.y(i), g.x(j), height, width);
-          for (int k = 0; p.inside && k < 4; ++k)
-            sum += static_cast<double>(p.weight[k]) * static_cast<double>(from[p.at[k]]);
-        }
-      }
+      ForSamplesInside(g, height, width, [&](const Corners& p) {
+        for (int k = 0; k < 4; ++k)
+          sum += static_cast<double>(p.weight[k]) * static_cast<double>(from[p.at[k]]);
+      });
       to[c * ph * pw] =
           static_cast<float>(sum / (static_cast<double>(g.rows) * static_cast<double>(g.columns)));
     }
@@ -283,16 +285,12 @@ struct RoiGradientBody {
 
   void Bin(const float* from, float* to, const Grid& g, int64_t begin, int64_t end) const {
     const auto samples = static_cast<float>(std::max<int64_t>(1, g.count()));
-    const Span rows = InReach(g.top, g.h, g.rows, height), columns = InReach(g.left, g.w, g.columns, width);
-    for (int64_t i = rows.first; i < rows.end; ++i) {
-      for (int64_t j = columns.first; j < columns.end; ++j) {
-        const Corners p = Around(g.y(i), g.x(j), height, width);
-        for (int64_t c = begin; p.inside && c < end; ++c) {
-          const float share = from[c * ph * pw] / samples;
-          for (int k = 0; k < 4; ++k) to[c * height * width + p.at[k]] += p.weight[k] * share;
-        }
+    ForSamplesInside(g, height, width, [&](const Corners& p) {
+      for (int64_t c = begin; c < end; ++c) {
+        const float share = from[c * ph * pw] / samples;
+        for (int k = 0; k < 4; ++k) to[c * height * width + p.at[k]] += p.weight[k] * share;
       }
-    }
+    });
   }
 };
 
