@@ -7,6 +7,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/elementwise/arcs-inl.h"
 
 #ifndef BELAY_OPS_FUNCTIONS_ONCE
 #define BELAY_OPS_FUNCTIONS_ONCE
@@ -165,6 +166,38 @@ void Unary(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
     }
   }
 }
+
+// Where products are fused, the functions of arcs-inl.h, what is left over as a vector, too.
+#if HWY_NATIVE_FMA
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class Value>
+HWY_INLINE void ArcVectors(void* out, const void* const* in, int64_t n, Value value) {
+  const hn::ScalableTag<float> d;
+  const ArcMath<hn::ScalableTag<float>> math{d};
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* x = static_cast<const float*>(in[0]);
+  auto* o = static_cast<float*>(out);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(value(math, hn::LoadU(d, x + i)), d, o + i);
+  HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy_n(x + i, n - i, rest);
+  hn::Store(value(math, hn::Load(d, rest)), d, rest);
+  std::copy_n(rest, n - i, o + i);
+}
+void AsinVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Asin(x); });
+}
+void AcosVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Acos(x); });
+}
+void AtanVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Atan(x); });
+}
+constexpr PointwiseLoop kAsin = &AsinVectors, kAcos = &AcosVectors, kAtan = &AtanVectors;
+#else
+constexpr PointwiseLoop kAsin = &Unary<Asin>, kAcos = &Unary<Acos>, kAtan = &Unary<Atan>;
+#endif
 
 // a = 2^e m with m in [sqrt(1/2), sqrt(2)); log(m) = 2 atanh((m - 1) / (m + 1)). a > 0 is no subnormal number
 // of f64.
@@ -343,6 +376,28 @@ void Divisions(void* out, const void* const* in, const LoopAttributes&, int64_t 
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) o[i] = F::Of(x[i], y[i]);
 }
 
+// By a negative number, too, all is shifted out, as by too large a one.
+struct LeftShift {
+  static uint32_t Of(uint32_t a, uint32_t b) { return a << (b & 31); }
+};
+struct RightShift {
+  template <class T>
+  static T Of(T a, uint32_t b) {
+    return static_cast<T>(a >> (b & 31));
+  }
+};
+template <class F, class T>
+void Shifts(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  using Bits = std::make_unsigned_t<T>;
+  auto* o = static_cast<T*>(out);
+  const auto* x = static_cast<const T*>(in[0]);
+  const auto* y = static_cast<const Bits*>(in[1]);
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {
+    const auto shifted = static_cast<T>(F::Of(x[i], y[i]));
+    o[i] = y[i] < sizeof(T) * 8 ? shifted : T{0};
+  }
+}
+
 // What is left of x by y is exact in f64 where the quotient has no more digits than f32 has.
 struct FloatFmod {
   static double Of(double x, double y) {
@@ -384,9 +439,9 @@ const PointwiseLoop* FunctionLoops() {
   static constexpr PointwiseLoop loops[] = {&Unary<Sin>,
                                             &Unary<Cos>,
                                             &Unary<Tan>,
-                                            &Unary<Asin>,
-                                            &Unary<Acos>,
-                                            &Unary<Atan>,
+                                            kAsin,
+                                            kAcos,
+                                            kAtan,
                                             &PairsInPieces<&PowPiece>,
                                             &Divisions<TruncDiv>,
                                             &Divisions<FloorDiv>,
@@ -396,7 +451,11 @@ const PointwiseLoop* FunctionLoops() {
                                             &PairsInPieces<&RestPiece<FloatFmod>>,
                                             &IntegerPowers<int32_t>,
                                             &IntegerPowers<int64_t>,
-                                            &IntegerPowers<uint64_t>};
+                                            &IntegerPowers<uint64_t>,
+                                            &Shifts<LeftShift, int32_t>,
+                                            &Shifts<RightShift, int32_t>,
+                                            &Shifts<LeftShift, uint8_t>,
+                                            &Shifts<RightShift, uint8_t>};
   return loops;
 }
 

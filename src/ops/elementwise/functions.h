@@ -1,5 +1,5 @@
-// Functions of f32 that are computed as vectors, in f64: the error is that of the last rounding. Quotients of
-// i32 are exact there.
+// Functions of f32 that are computed as vectors, in f64 or as closely: the error is that of the last
+// rounding. Quotients of i32 are exact there.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,15 @@ enum class Function : uint8_t {
   kFloatFmod,
   kPowI32,
   kPowI64,
-  kPowU64
+  kPowU64,
+  kLeftShift,
+  kRightShift,
+  kLeftShiftU8,
+  kRightShiftU8
 };
 
-// The loop over f32; from kTruncDiv to kFmod over i32, and of the types that the names tell. What is too far
-// from 0 to be reduced, and what is special, goes to the C library.
+// The loop over f32; from kTruncDiv to kFmod, and of shifts, over i32, and of the types that the names tell.
+// What is too far from 0 to be reduced, and what is special, goes to the C library.
 PointwiseLoop BestFunctionLoop(Function function);
 
 }  // namespace belay::ops

@@ -180,6 +180,41 @@ TEST_P(Functions, QuotientsOfI32AreExact) {
   }
 }
 
+template <class T>
+void ExpectShifts(DType type) {
+  std::vector<T> a, b;
+  for (int x : {0, 1, 2, 85, 127, -1, -128, 200, 255}) {
+    for (int y : {0, 1, 3, 7, 8, 9, 31, 32, 64, 127, -1, -128}) {
+      a.push_back(static_cast<T>(x)), b.push_back(static_cast<T>(y));
+    }
+  }
+  const Shape shape = {static_cast<int64_t>(a.size())};
+  Sample left(type, shape), right(type, shape), out(type, shape);
+  std::copy(a.begin(), a.end(), static_cast<T*>(left.tensor.data));
+  std::copy(b.begin(), b.end(), static_cast<T*>(right.tensor.data));
+  for (bool up : {true, false}) {
+    PlanRef plan = testing::NewPlan();
+    Operand self = left.BoundTo(*plan, Access::kRead, "self");
+    Operand other = right.BoundTo(*plan, Access::kRead, "other");
+    (up ? kernels::LeftShift : kernels::RightShift)(*plan, type, self, other,
+                                                    out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    const auto* got = static_cast<const T*>(out.tensor.data);
+    for (size_t i = 0; i < a.size(); ++i) {
+      const bool inside = b[i] >= 0 && b[i] < std::max(32, static_cast<int>(sizeof(T) * 8));  // bytes in i32
+      const int64_t x = a[i], want = !inside ? 0 : up ? x * (int64_t{1} << b[i]) : x >> b[i];
+      EXPECT_EQ(got[i], static_cast<T>(want)) << x << (up ? " << " : " >> ") << int64_t{b[i]};
+    }
+  }
+}
+
+TEST_P(Functions, ShiftsLeaveNothingOfWhatIsShiftedTooFar) {
+  ExpectShifts<int32_t>(DType::kI32);
+  ExpectShifts<int64_t>(DType::kI64);
+  ExpectShifts<uint8_t>(DType::kU8);
+  ExpectShifts<int8_t>(DType::kI8);
+}
+
 TEST_P(Functions, RestsOfAllKinds) {
   std::vector<float> some = {0.0f,   -0.0f,       1.0f, -1.0f, 3.5f, 1e-40f, 1e30f,
                              -1e30f, 16777215.0f, kInf, -kInf, NAN,  1e-3f};

@@ -86,9 +86,11 @@ T ShiftedRight(T a, T b) {
 #define BELAY_OPERATORS_OF_INTS(X) \
   X(BitwiseAnd, a& b)              \
   X(BitwiseOr, a | b)              \
-  X(BitwiseXor, a ^ b)             \
-  X(LeftShift, ShiftedLeft(a, b))  \
-  X(RightShift, ShiftedRight(a, b))
+  X(BitwiseXor, a ^ b)
+// The bits of a byte that are shifted to the left are those of a signed one.
+#define BELAY_SHIFTS(X)                  \
+  X(LeftShift, ShiftedLeft(a, b), true)  \
+  X(RightShift, ShiftedRight(a, b), false)
 // clang-format on
 
 #define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
@@ -103,6 +105,16 @@ T ShiftedRight(T a, T b) {
             .u64 = &Name##Loop<uint64_t>};              \
   }
 #define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
+// Of i32 and bytes by vectors.
+#define BELAY_DEFINE_SHIFT(Name, value, of_signed_bytes)   \
+  BELAY_BINARY_LOOP(Name, value)                           \
+  PointwiseLoops Name##Loops() {                           \
+    return {.i32 = BestFunctionLoop(Function::k##Name),    \
+            .i64 = &Name##Loop<int64_t>,                   \
+            .u64 = &Name##Loop<uint64_t>,                  \
+            .u8 = BestFunctionLoop(Function::k##Name##U8), \
+            .wraps = of_signed_bytes};                     \
+  }
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
 
 // Of f32 by vectors.
@@ -124,6 +136,7 @@ PointwiseLoops PowLoops() {
 
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_OF_INTS)
+BELAY_SHIFTS(BELAY_DEFINE_SHIFT)
 BELAY_UNARY_LOOP(Erfc, std::erfc(a))
 BELAY_LOOPS_OF_FLOATS(Erfc)
 BELAY_BINARY_LOOP(Atan2, std::atan2(a, b))
@@ -153,6 +166,7 @@ BELAY_DEFINE_UNARY_KERNEL(Erfc, )
 BELAY_DEFINE_UNARY_KERNEL(Frac, )
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_BINARY_KERNEL)
+BELAY_SHIFTS(BELAY_DEFINE_BINARY_KERNEL)
 BELAY_DEFINE_BINARY_KERNEL(Atan2, )
 
 void Pow(Plan& plan, DType compute, const Operand& self, const Operand& exponent, const Operand& out) {
