@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <random>
 
 #include "base/error.h"
 #include "graph/ops/node_samples.h"
@@ -16,6 +20,7 @@ using samples::Ints;
 using samples::Reals;
 using testing::DoubleNear;
 using testing::ElementsAre;
+using testing::IsNan;
 
 TEST(Made, RangesAndSpaces) {
   Constant y =
@@ -89,6 +94,43 @@ TEST(Unique, SlicesAlongAnAxisWithCounts) {
   EXPECT_THAT(
       Apply("UniqueWithCountsExt2", {Reals({3}, {5, 3, 5}), Ints({0})}, {{"sorted", false}}, 4)[0]->Reals(),
       ElementsAre(5, 3));
+}
+
+TEST(Unique, NotANumberIsEqualToNothing) {
+  std::vector<Constant> y = Apply("UniqueWithCountsAndSorting", {Reals({5}, {NAN, 2, NAN, -0.0, 0.0})},
+                                  {{"return_inverse", true}, {"return_counts", true}}, 3);
+  EXPECT_THAT(y[0]->Reals(), ElementsAre(0, 2, IsNan(), IsNan()));
+  EXPECT_THAT(y[1]->Ints(), ElementsAre(2, 1, 3, 0, 0));
+  EXPECT_THAT(y[2]->Ints(), ElementsAre(2, 1, 1, 1));
+  y = Apply("UniqueWithCountsExt2", {Reals({3, 2}, {1, NAN, 1, 2, 0, 3}), Ints({0})}, {}, 4);
+  EXPECT_THAT(y[0]->Reals(), ElementsAre(0, 3, 1, 2, 1, IsNan()));
+}
+
+TEST(Unique, LargeUnsignedNumbersComeLast) {
+  auto x = std::make_shared<HostTensor>(DType::kU64, Shape{3});
+  std::ranges::copy(std::array<uint64_t, 3>{UINT64_MAX, 7, UINT64_MAX}, x->as<uint64_t>());
+  EXPECT_THAT(Apply("UniqueWithCountsAndSorting", {x}, {}, 3)[0]->Ints(), ElementsAre(7, -1));
+}
+
+// So many that they are sorted by digits.
+TEST(Unique, OfManyIsThatOfAMap) {
+  std::mt19937_64 rng(3);
+  for (int shift : {0, 20, 54}) {
+    auto x = std::make_shared<HostTensor>(DType::kI64, Shape{5000});
+    std::map<int64_t, int64_t> counts;
+    for (int64_t i = 0; i < 5000; ++i) ++counts[x->as<int64_t>()[i] = static_cast<int64_t>(rng()) >> shift];
+    const std::vector<Constant> y =
+        Apply("UniqueWithCountsAndSorting", {x}, {{"return_inverse", true}, {"return_counts", true}}, 3);
+    const std::vector<int64_t> values = y[0]->Ints(), places = y[1]->Ints(), found = y[2]->Ints();
+    ASSERT_EQ(values.size(), counts.size());
+    size_t group = 0;
+    for (auto [value, count] : counts) {
+      ASSERT_EQ(values[group], value);
+      ASSERT_EQ(found[group++], count);
+    }
+    for (int64_t i = 0; i < 5000; ++i)
+      ASSERT_EQ(values[static_cast<size_t>(places[static_cast<size_t>(i)])], x->as<int64_t>()[i]);
+  }
 }
 
 TEST(Searching, CountsWhatComesBefore) {

@@ -1,11 +1,12 @@
 // The different values of a tensor, or the different slices along an axis.
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <numeric>
 
 #include "graph/ops/axes.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
+#include "ops/sort/keys.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -34,37 +35,69 @@ struct Groups {
   std::vector<int64_t> counts;
 };
 
+// The places of slices in order: a NaN is equal to nothing, and comes behind the numbers.
 template <class T>
-Groups GroupsOf(const std::vector<std::vector<T>>& slices, bool sorted) {
-  std::map<std::vector<T>, int64_t> known;
-  Groups groups;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    auto [it, added] = known.emplace(slices[i], static_cast<int64_t>(groups.first.size()));
-    if (added) {
-      groups.first.push_back(static_cast<int64_t>(i));
+std::vector<int64_t> InOrder(const std::vector<std::vector<T>>& slices) {
+  std::vector<int64_t> places(slices.size());
+  std::iota(places.begin(), places.end(), int64_t{0});
+  const auto less = [](T x, T y) { return ops::OrderKey(x) < ops::OrderKey(y); };
+  std::stable_sort(places.begin(), places.end(), [&](int64_t i, int64_t j) {
+    const auto &a = slices[static_cast<size_t>(i)], &b = slices[static_cast<size_t>(j)];
+    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), less);
+  });
+  return places;
+}
+template <class T>
+std::vector<int64_t> InOrder(const std::vector<T>& numbers) {
+  const size_t n = numbers.size();
+  std::vector<ops::WideKey> keys(2 * n);
+  for (size_t i = 0; i < n; ++i) keys[i] = {ops::OrderKey(numbers[i]), static_cast<int64_t>(i)};
+  ops::SortKeys(keys.data(), static_cast<int64_t>(n), static_cast<int64_t>(n), true);
+  std::vector<int64_t> places(n);
+  for (size_t i = 0; i < n; ++i) places[i] = keys[i].place();
+  return places;
+}
+
+// In the order in which their first slices stand.
+Groups AsTheyStand(const Groups& groups) {
+  std::vector<int64_t> order(groups.first.size()), place(groups.first.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return groups.first[static_cast<size_t>(a)] < groups.first[static_cast<size_t>(b)];
+  });
+  Groups standing{{}, groups.inverse, {}};
+  for (int64_t group : order) {
+    place[static_cast<size_t>(group)] = static_cast<int64_t>(standing.first.size());
+    standing.first.push_back(groups.first[static_cast<size_t>(group)]);
+    standing.counts.push_back(groups.counts[static_cast<size_t>(group)]);
+  }
+  for (int64_t& group : standing.inverse) group = place[static_cast<size_t>(group)];
+  return standing;
+}
+
+// Of numbers, or of slices.
+template <class Values>
+Groups GroupsOf(const Values& values, bool sorted) {
+  const std::vector<int64_t> places = InOrder(values);
+  Groups groups{{}, std::vector<int64_t>(places.size()), {}};
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto at = static_cast<size_t>(places[i]);
+    if (i == 0 || values[at] != values[static_cast<size_t>(places[i - 1])]) {
+      groups.first.push_back(places[i]);
       groups.counts.push_back(0);
     }
-    groups.inverse.push_back(it->second);
-    ++groups.counts[static_cast<size_t>(it->second)];
+    groups.inverse[at] = static_cast<int64_t>(groups.first.size()) - 1;
+    ++groups.counts.back();
   }
-  if (!sorted) return groups;
-  std::vector<int64_t> place(groups.first.size());
-  Groups ordered{{}, groups.inverse, {}};
-  for (const auto& [slice, group] : known) {
-    place[static_cast<size_t>(group)] = static_cast<int64_t>(ordered.first.size());
-    ordered.first.push_back(groups.first[static_cast<size_t>(group)]);
-    ordered.counts.push_back(groups.counts[static_cast<size_t>(group)]);
-  }
-  for (int64_t& group : ordered.inverse) group = place[static_cast<size_t>(group)];
-  return ordered;
+  return sorted ? groups : AsTheyStand(groups);
 }
 
 // A group ends where the next slice differs.
-template <class T>
-Groups RunsOf(const std::vector<std::vector<T>>& slices) {
+template <class Values>
+Groups RunsOf(const Values& values) {
   Groups groups;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    if (i == 0 || slices[i] != slices[i - 1]) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i == 0 || values[i] != values[i - 1]) {
       groups.first.push_back(static_cast<int64_t>(i));
       groups.counts.push_back(0);
     }
@@ -74,12 +107,19 @@ Groups RunsOf(const std::vector<std::vector<T>>& slices) {
   return groups;
 }
 
-// Output 0 is the first slice of each group; `find` makes groups of slices.
+// Output 0 is the first slice of each group; `find` makes groups of slices, or of numbers where a slice is
+// one.
 template <class Find>
 Groups OutGroups(Translation& node, const Tensor& view, int axis, const Find& find) {
   const HostTensor& x = node.value(0);
-  Groups groups = IsFloat(x.dtype()) ? find(SlicesOf(x.Reals(), view.shape, axis))
-                                     : find(SlicesOf(x.Ints(), view.shape, axis));
+  const auto found = [&](const auto& values) {
+    return view.count() == view.shape[axis] ? find(values) : find(SlicesOf(values, view.shape, axis));
+  };
+  const auto of_integers = [&](const std::vector<int64_t>& values) {
+    return x.dtype() == DType::kU64 ? found(std::vector<uint64_t>(values.begin(), values.end()))
+                                    : found(values);
+  };
+  Groups groups = IsFloat(x.dtype()) ? found(x.Reals()) : of_integers(x.Ints());
   std::vector<ops::AxisMap> maps = Identities(view.shape);
   maps[static_cast<size_t>(axis)] = groups.first;
   OutRearranged(node, view, maps);
@@ -110,7 +150,7 @@ void Unique(Translation& node) {
   const Tensor view = flat ? Flat(node.in(0)) : node.in(0);
   const int axis = flat ? 0 : node.Axis(node.Int("axis"), view.shape.rank());
   const Groups groups =
-      OutGroups(node, view, axis, [&](const auto& slices) { return GroupsOf(slices, sorted); });
+      OutGroups(node, view, axis, [&](const auto& values) { return GroupsOf(values, sorted); });
   const std::vector<int64_t>* more[] = {&groups.first, &groups.inverse, &groups.counts};
   for (int i = 1; i < node.output_count(); ++i) node.OutValue(i, IntsConstant(*more[i - 1]));
 }
@@ -118,7 +158,7 @@ void Unique(Translation& node) {
 void UniqueWithCountsAndSorting(Translation& node) {
   const bool counts = node.Bool("return_counts"), sorted = node.Bool("sorted");
   const Groups groups =
-      OutGroups(node, Flat(node.in(0)), 0, [&](const auto& slices) { return GroupsOf(slices, sorted); });
+      OutGroups(node, Flat(node.in(0)), 0, [&](const auto& values) { return GroupsOf(values, sorted); });
   OutInverseAndCounts(node, groups, node.shape(0), counts || node.Bool("return_inverse"), counts);
 }
 
@@ -128,7 +168,7 @@ void UniqueWithCountsExt2(Translation& node) {
   const int axis = node.Axis(axes[0], node.shape(0).rank());
   const bool sorted = node.Bool("sorted");
   const Groups groups =
-      OutGroups(node, node.in(0), axis, [&](const auto& slices) { return GroupsOf(slices, sorted); });
+      OutGroups(node, node.in(0), axis, [&](const auto& values) { return GroupsOf(values, sorted); });
   const Shape each{static_cast<int64_t>(groups.inverse.size())};
   OutNumbers(node, 1, groups.inverse, each);
   OutNumbers(node, 2, groups.counts, {static_cast<int64_t>(groups.counts.size())});
@@ -140,7 +180,7 @@ void UniqueConsecutive(Translation& node) {
   const bool flat = node.Int("axis") == kFlat;
   const Tensor view = flat ? Flat(node.in(0)) : node.in(0);
   const int axis = flat ? 0 : node.Axis(node.Int("axis"), view.shape.rank());
-  const Groups groups = OutGroups(node, view, axis, [](const auto& slices) { return RunsOf(slices); });
+  const Groups groups = OutGroups(node, view, axis, [](const auto& values) { return RunsOf(values); });
   OutInverseAndCounts(node, groups, flat ? node.shape(0) : Shape{view.shape[axis]}, node.Bool("return_idx"),
                       node.Bool("return_counts"));
 }

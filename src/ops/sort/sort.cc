@@ -1,12 +1,11 @@
 #include "ops/sort/sort.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
-#include <memory>
-#include <numeric>
-#include <utility>
+#include <type_traits>
+#include <vector>
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -15,6 +14,8 @@
 #include "ops/pipeline.h"
 #include "ops/rules.h"
 #include "ops/scratch.h"
+#include "ops/sort/few.h"
+#include "ops/sort/keys.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -44,192 +45,135 @@ Side SideOf(const Operand& operand, int axis) {
   return side;
 }
 
-template <class T>
-bool Before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (a != a || b != b) return a == a;  // NaN is the largest
-  }
-  return a < b;
-}
-
-// Numbers of 32 bits whose order is that of the values, the largest first where that is wanted: zeros of both
-// signs are equal, NaN is the largest.
-uint32_t Key(float x, bool descending) {
-  const auto bits = std::bit_cast<uint32_t>(x == 0 ? 0.0F : x);
-  const uint32_t ordered = (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
-  const uint32_t key = x == x ? ordered : 0xffffffffU;
-  return descending ? ~key : key;
-}
-uint32_t Key(int32_t x, bool descending) {
-  const uint32_t key = static_cast<uint32_t>(x) ^ 0x80000000U;
-  return descending ? ~key : key;
-}
-
-// By the upper half, digit by digit from the last: what is equal stays in order. `other` is room for as many.
-void SortByDigits(uint64_t* keys, uint64_t* other, int64_t n) {
-  constexpr int kBits = 11, kDigits = 3, kFirst = 32;
-  constexpr uint64_t kValues = 1U << kBits;
-  uint32_t begins[kDigits][kValues] = {};
-  const auto digit = [](uint64_t key, int d) { return key >> (kFirst + d * kBits) & (kValues - 1); };
-  for (int64_t i = 0; i < n; ++i) {
-    for (int d = 0; d < kDigits; ++d) ++begins[d][digit(keys[i], d)];
-  }
-  uint64_t *from = keys, *to = other;
-  for (int d = 0; d < kDigits; ++d) {
-    if (begins[d][digit(keys[0], d)] == static_cast<uint64_t>(n)) continue;  // all have the same
-    uint32_t begin = 0;
-    for (uint32_t& count : begins[d]) begin += std::exchange(count, begin);
-    for (int64_t i = 0; i < n; ++i) to[begins[d][digit(from[i], d)]++] = from[i];
-    std::swap(from, to);
-  }
-  if (from != keys) std::copy_n(from, n, keys);
-}
+// Rows that lie side by side are read together, a line of the cache for each place in them.
+constexpr int64_t kTogether = 16;
 
 template <class T>
 struct SortBody {
+  using Keyed = std::conditional_t<sizeof(T) == sizeof(uint32_t), NarrowKey, WideKey>;
+
   Side in, values, indices;
-  PieceScratch<char> scratch;  // a row's places in order, room for as many where that is needed, the row
+  Lane along, across;
+  PieceScratch<char> scratch;  // room for keys, then for rows
   DType type, index_type;
   int64_t size, skip, keep;
-  bool descending, is_unsigned;
+  bool descending, is_unsigned, copied;
 
   void operator()(const Frame& frame) const {
     scratch.For(frame, [&](int64_t begin, int64_t end, char* memory) {
       auto* order = reinterpret_cast<int64_t*>(memory);
-      auto* row = reinterpret_cast<T*>(order + (ByDigits() ? 2 : 1) * size);
-      for (int64_t i = begin; i < end; ++i) Row(frame, static_cast<size_t>(i), row, order);
+      auto* copy = reinterpret_cast<T*>(memory + KeyBytes());
+      for (int64_t i = begin, rows; i < end; i += rows) {
+        rows = SideBySide(i, end);
+        const T* row = Load(frame.at[in.binding] + in.rows[static_cast<size_t>(i)], rows, copy);
+        for (int64_t r = 0; r < rows; ++r) Row(frame, static_cast<size_t>(i + r), row + r * size, order);
+      }
     });
   }
 
   void Reserve(Plan& plan) {
+    const auto bytes = static_cast<int64_t>(BytesOf(type));
+    along = Lane(type, type, in.step), across = Lane(type, type, bytes);
+    copied = !along.direct() || is_unsigned;
     const int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
+    const int64_t rows = !copied ? 0 : in.step == bytes ? 1 : kTogether;
     scratch = {plan, static_cast<int64_t>(in.rows.size()), grain,
-               size * static_cast<int64_t>((ByDigits() ? 2 : 1) * sizeof(int64_t) + sizeof(T))};
+               KeyBytes() + rows * size * static_cast<int64_t>(sizeof(T))};
   }
 
-  static constexpr bool kHasKeys = sizeof(T) == sizeof(uint32_t);
-  static constexpr int64_t kManyDigits = 1024;  // are sorted faster than by comparing
-  bool ByDigits() const {
-    return kHasKeys && keep == size && size >= kManyDigits && size <= std::numeric_limits<uint32_t>::max();
+  // Keys in two places where they are sorted by digits.
+  int64_t KeyBytes() const {
+    const int64_t each = HasNarrowPlaces() ? sizeof(Keyed) : sizeof(WideKey);
+    return size * each * (keep == size && size >= kManyDigits ? 2 : 1);
+  }
+  bool HasNarrowPlaces() const { return size <= std::numeric_limits<uint32_t>::max(); }
+
+  // Comparing all of a few costs less than asking which of them can be left.
+  bool IsShort() const {
+    constexpr int64_t kShort = 16;
+    return std::is_same_v<Keyed, NarrowKey> && keep <= kFour && size <= kShort;
   }
 
-  void Row(const Frame& frame, size_t i, T* row, int64_t* order) const {
-    const char* from = frame.at[in.binding] + in.rows[i];
-    Load(from, row);
-    if (keep <= kFew && keep * 4 <= size) {
-      Few(row, order);
-    } else {
-      ArrangeAll(row, order);
-    }
-    auto bytes = static_cast<int64_t>(BytesOf(type));
-    for (int64_t k = skip; values.binding >= 0 && k < keep; ++k) {
-      MoveRow(frame.at[values.binding] + values.rows[i] + (k - skip) * values.step, bytes,
-              from + order[k] * in.step, bytes, 1, bytes);
-    }
-    if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order);
+  int64_t SideBySide(int64_t i, int64_t end) const {
+    const auto bytes = static_cast<int64_t>(BytesOf(type));
+    if (in.step == bytes) return 1;
+    const auto at = [this](int64_t row) { return in.rows[static_cast<size_t>(row)]; };
+    int64_t rows = 1;
+    while (rows < kTogether && i + rows < end && at(i + rows) == at(i) + rows * bytes) ++rows;
+    return rows;
   }
 
-  void Load(const char* from, T* row) const {
-    Lane lane(type, type, in.step);
+  const T* Load(const char* from, int64_t rows, T* copy) const {
+    if (!copied) return reinterpret_cast<const T*>(from);
     alignas(64) T block[kBlock];
-    for (int64_t k = 0; k < size; k += kBlock) {
-      int64_t n = std::min(kBlock, size - k);
-      const auto* loaded = static_cast<const T*>(lane.Load(block, from + k * in.step, n));
-      std::copy_n(loaded, n, row + k);
+    if (rows == 1) {
+      for (int64_t k = 0; k < size; k += kBlock) {
+        const int64_t n = std::min(kBlock, size - k);
+        std::copy_n(static_cast<const T*>(along.Load(block, from + k * in.step, n)), n, copy + k);
+      }
+    } else {
+      for (int64_t k = 0; k < size; ++k) {
+        const auto* loaded = static_cast<const T*>(across.Load(block, from + k * in.step, rows));
+        for (int64_t r = 0; r < rows; ++r) copy[r * size + k] = loaded[r];
+      }
     }
     if constexpr (std::is_same_v<T, int64_t>) {
-      if (!is_unsigned) return;
-      for (int64_t k = 0; k < size; ++k)
-        row[k] = static_cast<T>(static_cast<uint64_t>(row[k]) ^ (uint64_t{1} << 63));
+      for (int64_t k = 0; is_unsigned && k < rows * size; ++k)
+        copy[k] = static_cast<T>(static_cast<uint64_t>(copy[k]) ^ (uint64_t{1} << 63));
     }
+    return copy;
   }
 
-  static constexpr int64_t kFew = 128;
-
-  bool Precedes(T x, T y) const { return descending ? Before(y, x) : Before(x, y); }
-
-  // The first few of many, kept in order while the row goes by: nearly all elements are compared with the
-  // last of them and left. A later one that is equal comes behind.
-  void Few(const T* row, int64_t* order) const {
-    int64_t held = 0;
-    for (int64_t k = 0; k < size; ++k) {
-      if (held == keep) {
-        k = NextBetter(row, k, row[order[keep - 1]]);
-        if (k == size) return;
-      }
-      int64_t at = held < keep ? held++ : keep - 1;
-      for (; at > 0 && Precedes(row[k], row[order[at - 1]]); --at) order[at] = order[at - 1];
-      order[at] = k;
-    }
-  }
-
-  // The first element from k on that precedes `last`, or `size`.
-  int64_t NextBetter(const T* row, int64_t k, T last) const {
-    // Beside a number, in comparisons that the compiler does many of at once.
-    if (last == last) {
-      return descending ? NextOf(row, k, [last](T x) { return !(x <= last); })
-                        : NextOf(row, k, [last](T x) { return x < last; });
-    }
-    return NextOf(row, k, [this, last](T x) { return Precedes(x, last); });
-  }
-
-  template <class Better>
-  int64_t NextOf(const T* row, int64_t k, const Better& better) const {
-    constexpr int64_t kTogether = 16;
-    for (; k + kTogether <= size; k += kTogether) {
-      int some = 0;
-      for (int64_t j = 0; j < kTogether; ++j) some |= better(row[k + j]) ? 1 : 0;
-      if (some != 0) break;
-    }
-    while (k < size && !better(row[k])) ++k;
-    return k;
-  }
-
-  void ArrangeAll(const T* row, int64_t* order) const {
-    if constexpr (kHasKeys) {
-      if (size <= std::numeric_limits<uint32_t>::max()) return ByKeys(row, order);
-    }
-    std::iota(order, order + size, int64_t{0});
-    Order(row, order);
-  }
-
-  // With its place behind it each key is another one, and in order where two values are equal.
-  void ByKeys(const T* row, int64_t* order) const {
-    auto* keys = reinterpret_cast<uint64_t*>(order);
-    for (int64_t k = 0; k < size; ++k) {
-      keys[k] = uint64_t{Key(row[k], descending)} << 32 | static_cast<uint64_t>(k);
-    }
-    if (ByDigits()) {
-      SortByDigits(keys, keys + size, size);
+  void Row(const Frame& frame, size_t i, const T* row, int64_t* order) const {
+    if (IsShort()) {
+      ArrangeAll<Keyed>(row, order);
+    } else if (keep <= kMostFew && keep * 4 <= size) {
+      FirstFew(row, size, keep, descending, order);
+    } else if (HasNarrowPlaces()) {
+      ArrangeAll<Keyed>(row, order);
     } else {
-      if (keep > 0 && keep < size) std::nth_element(keys, keys + keep - 1, keys + size);
-      std::sort(keys, keys + keep);
+      ArrangeAll<WideKey>(row, order);
     }
-    for (int64_t k = 0; k < keep; ++k) order[k] = static_cast<int64_t>(keys[k] & 0xffffffffU);
+    const int64_t n = keep - skip;
+    order += skip;
+    if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order, n);
+    if (values.binding < 0) return;
+    for (int64_t k = 0; k < n; ++k) order[k] *= in.step;
+    PickRow(frame.at[values.binding] + values.rows[i], values.step, frame.at[in.binding] + in.rows[i], order,
+            n, static_cast<int64_t>(BytesOf(type)));
   }
 
-  void Order(const T* row, int64_t* order) const {
-    auto before = [&](int64_t a, int64_t b) {
-      T x = row[a], y = row[b];
-      if (descending ? Before(y, x) : Before(x, y)) return true;
-      if (descending ? Before(x, y) : Before(y, x)) return false;
-      return a < b;
-    };
-    if (keep < size) {
-      int64_t* middle = order + keep;
-      if (keep > 0) std::nth_element(order, middle - 1, order + size, before);
-      std::sort(order, middle, before);
-      return;
+  // Keys and places share their memory: a key is not needed any more where a place is written.
+  template <class E>
+  void ArrangeAll(const T* row, int64_t* order) const {
+    auto* keys = reinterpret_cast<E*>(order);
+    for (int64_t k = 0; k < size; ++k) {
+      const auto key = OrderKey(row[k]);
+      keys[k] = E{descending ? ~key : key, k};
     }
-    std::sort(order, order + size, before);
+    if constexpr (std::is_same_v<E, NarrowKey>) {
+      IsShort() ? FirstOfFew(keys, size, keep) : SortKeys(keys, size, keep, true);
+    } else {
+      SortKeys(keys, size, keep, true);
+    }
+    for (int64_t k = 0; k < keep; ++k) order[k] = keys[k].place();
   }
 
-  void StoreIndices(char* to, const int64_t* order) const {
-    auto bytes = static_cast<int64_t>(BytesOf(index_type));
-    for (int64_t k = skip; k < keep; ++k) {
+  void StoreIndices(char* to, const int64_t* order, int64_t n) const {
+    if (index_type == DType::kI64) return StoreIndicesAs<int64_t>(to, order, n);
+    if (index_type == DType::kI32) return StoreIndicesAs<int32_t>(to, order, n);
+    const auto bytes = static_cast<int64_t>(BytesOf(index_type));
+    for (int64_t k = 0; k < n; ++k) {
       alignas(8) char number[8];
       tensor::Convert(index_type, number, DType::kI64, &order[k], 1);
-      MoveRow(to + (k - skip) * indices.step, bytes, number, bytes, 1, bytes);
+      MoveRow(to + k * indices.step, bytes, number, bytes, 1, bytes);
+    }
+  }
+  template <class Index>
+  void StoreIndicesAs(char* to, const int64_t* order, int64_t n) const {
+    for (int64_t k = 0; k < n; ++k) {
+      const auto index = static_cast<Index>(order[k]);
+      std::memcpy(to + k * indices.step, &index, sizeof(index));
     }
   }
 };

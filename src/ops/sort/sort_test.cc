@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/simd_targets.h"
 #include "ops/forms.h"
 #include "ops/reference/reference.h"
 #include "ops/sort/nms.h"
@@ -81,8 +82,41 @@ TEST(Sort, NanIsTheLargest) {
   EXPECT_EQ(Get(out.tensor, {2}), 2);
 }
 
+TEST(Sort, FewOfAFewAreTheFirstOfAll) {
+  std::mt19937 rng(5);
+  std::uniform_int_distribution<int> pick(-3, 3);  // many are equal
+  for (DType type : {DType::kF32, DType::kI32, DType::kF16, DType::kF64}) {
+    for (int64_t size = 1; size <= 17; ++size) {
+      for (int64_t keep = 1; keep <= std::min<int64_t>(5, size); ++keep) {
+        const bool largest = (size + keep) % 2 == 0;
+        Sample in(type, {9, size}), all(DType::kI64, {9, size}), few(DType::kI64, {9, keep}),
+            values(type, {9, keep});
+        reference::ForEach(in.tensor.shape, [&](const Shape& i) {
+          const int value = pick(rng);
+          Set(in.tensor, i, value == 3 && IsFloat(type) ? static_cast<reference::Real>(NAN) : value);
+        });
+        Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{1}), Arg(largest), Arg(&all.tensor)});
+        Call(forms::Topk, {Arg(&in.tensor), Arg(keep), Arg(int64_t{1}), Arg(largest), Arg(true),
+                           Arg(&values.tensor), Arg(&few.tensor)});
+        reference::ForEach(few.tensor.shape, [&](const Shape& i) {
+          EXPECT_EQ(Get(few.tensor, i), Get(all.tensor, i)) << NameOf(type) << " " << keep << " of " << size;
+        });
+      }
+    }
+  }
+}
+
 // A few of many are found on another way than by putting all in order.
-TEST(Sort, FewOfManyAreTheFirstOfAll) {
+class FewOfMany : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
+  }
+  void TearDown() override { simd::SetLevel(9); }
+};
+INSTANTIATE_TEST_SUITE_P(Simd, FewOfMany, ::testing::Values(0, 1, 2));
+
+TEST_P(FewOfMany, AreTheFirstOfAll) {
   std::mt19937 rng(4);
   for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kU64, DType::kF16}) {
     for (int64_t keep : {1, 5, 100}) {
@@ -91,6 +125,7 @@ TEST(Sort, FewOfManyAreTheFirstOfAll) {
         std::uniform_int_distribution<int> pick(0, 200);  // many are equal
         reference::ForEach(in.tensor.shape, [&](const Shape& i) { Set(in.tensor, i, pick(rng)); });
         if (IsFloat(type)) Set(in.tensor, {2, 300}, NAN), Set(in.tensor, {3, 610}, -INFINITY);
+        for (int64_t k = 0; IsFloat(type) && k < keep; ++k) Set(in.tensor, {4, k}, NAN);
         Sample all(DType::kI64, {6, 611}), few(DType::kI64, {6, keep}), values(type, {6, keep});
         Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{1}), Arg(largest), Arg(&all.tensor)});
         Call(forms::Topk, {Arg(&in.tensor), Arg(keep), Arg(int64_t{1}), Arg(largest), Arg(true),

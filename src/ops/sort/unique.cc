@@ -12,6 +12,7 @@
 #include "ops/layout/checks.h"
 #include "ops/rules.h"
 #include "ops/scratch.h"
+#include "ops/sort/keys.h"
 #include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
@@ -70,6 +71,7 @@ struct UniqueBody {
   bool sorted;
   Target values, inverse, counts;
   Scratch<int64_t> order;  // of the slices, and the first one of each group
+  Scratch<WideKey> keyed;  // of numbers: twice as many, to sort them
 
   void operator()(const Frame& frame) const {
     if (wide == DType::kU64) return Run<uint64_t>(frame);
@@ -82,7 +84,9 @@ struct UniqueBody {
     int64_t *places = order.At(frame), *firsts = places + slices.count;
     std::iota(places, firsts, int64_t{0});
     const int64_t numbers = slices.elements() * (wide == DType::kC128 ? 2 : 1);  // of a slice
-    if (sorted) {
+    if (sorted && OfNumbers()) {
+      SortNumbers(from, keyed.At(frame), places);
+    } else if (sorted) {
       std::sort(places, firsts, [from, numbers](int64_t a, int64_t b) {
         const int first = Compared(from + a * numbers, from + b * numbers, numbers);
         return first < 0 || (first == 0 && a < b);
@@ -100,6 +104,16 @@ struct UniqueBody {
       if (groups != nullptr) groups[places[i]] = found - 1;
     }
     Write(frame, firsts, found);
+  }
+
+  bool OfNumbers() const { return slices.elements() == 1 && wide != DType::kC128; }
+
+  template <class T>
+  void SortNumbers(const T* from, WideKey* keys, int64_t* places) const {
+    const int64_t n = slices.count;
+    for (int64_t i = 0; i < n; ++i) keys[i] = {OrderKey(from[i]), i};
+    SortKeys(keys, n, n, true);
+    for (int64_t i = 0; i < n; ++i) places[i] = keys[i].place();
   }
 
   // -1: a comes first.
@@ -170,9 +184,17 @@ void PlanUnique(Plan& plan, const Operand& self, const Slices& slices, bool sort
         Copy(part, wide, {&view, nullptr, in[0].binding, in[0].name}, keys);
       },
       [&](Plan& part, const auto& in, const Operand& keys, const Operand& to) {
-        UniqueBody body{keys.binding, wide,   self.dtype(),
-                        slices,       sorted, Target(to, values),
-                        {},           {},     Scratch<int64_t>(part, slices.count * 2)};
+        UniqueBody body{keys.binding,
+                        wide,
+                        self.dtype(),
+                        slices,
+                        sorted,
+                        Target(to, values),
+                        {},
+                        {},
+                        Scratch<int64_t>(part, slices.count * 2),
+                        {}};
+        if (sorted && body.OfNumbers()) body.keyed = Scratch<WideKey>(part, slices.count * 2);
         if (inverse != nullptr) body.inverse = Target(in[1], nullptr);
         if (counts != nullptr) body.counts = Target(in[inverse != nullptr ? 2 : 1], told_counts);
         part.SetCost(500 + static_cast<uint64_t>(self.tensor->count()) * (sorted ? 50 : 5));
