@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "ops/layout/square.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
 #include "ops/reduce/reduce.h"
@@ -14,6 +15,8 @@ namespace belay::ops {
 namespace {
 
 using tensor::Convert;
+
+constexpr int64_t kShortLine = 16;  // are taken many at a time even where each lies along memory
 
 template <class T>
 struct ArgBody {
@@ -28,6 +31,7 @@ struct ArgBody {
   DType computed, value_type, index_type;
   int bindings[3];  // of an absent output: the input's, and its type is not defined
   bool side_by_side;
+  bool turned;  // side by side once rows that lie along memory are turned
   Extreme extreme;
   const FoldLoops<T>* loops;  // largest or least
 
@@ -83,13 +87,31 @@ struct ArgBody {
     if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), kPlaceType, where, m);
   }
 
+  // to[k][r] = from[r][k]; the last squares may begin before those in front end.
+  void Turn(T (*to)[kBlock], const char* from, int64_t m) const {
+    constexpr int64_t kSide = Square<T>::kSide;
+    for (int64_t r = 0; r < m; r += kSide) {
+      const int64_t row = std::min(r, m - kSide);
+      for (int64_t k = 0; k < size; k += kSide) {
+        const int64_t column = std::min(k, size - kSide);
+        Square<T>::Turn(from + row * lines.step(2) + column * step, lines.step(2),
+                        reinterpret_cast<char*>(to[column] + row), sizeof(to[0]));
+      }
+    }
+  }
+
   template <class Wins>
   void Across(T* best, Place* where, const char* src, int64_t m, Wins wins) const {
-    alignas(64) T buffer[kBlock];
-    std::copy_n(static_cast<const T*>(in.Load(buffer, src, m)), m, best);
+    alignas(64) T buffer[kBlock], columns[kShortLine][kBlock];
+    const bool whole = turned && m >= Square<T>::kSide;
+    if (whole) Turn(columns, src, m);
+    const auto column = [&](int64_t k) {
+      return whole ? columns[k] : static_cast<const T*>(in.Load(buffer, src + k * step, m));
+    };
+    std::copy_n(column(0), m, best);
     std::fill_n(where, m, Place{0});
     for (int64_t k = 1; k < size; ++k) {
-      const auto* x = static_cast<const T*>(in.Load(buffer, src + k * step, m));
+      const T* x = column(k);
       const auto place = static_cast<Place>(k);
       for (int64_t i = 0; i < m; ++i) {
         const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
@@ -140,13 +162,13 @@ void PlanPlaceAs(Plan& plan, DType computed, Extreme extreme, const Operand& sel
   body.size = SizeOf(in, dim);
   body.step = StepOf(in, dim);
   auto element = static_cast<int64_t>(BytesOf(in.dtype));
-  // Short lines are taken many at a time even where each lies along memory.
   const bool across = body.step != element && body.lines.step(2) == element;
-  constexpr int64_t kShort = 16;
   const bool countable = body.size <= std::numeric_limits<typename ArgBody<T>::Place>::max();
   body.side_by_side =
-      body.size > 1 && countable && (across || (body.size <= kShort && body.lines.row() > kShort));
+      body.size > 1 && countable && (across || (body.size <= kShortLine && body.lines.row() > kShortLine));
   body.in = Lane(in.dtype, computed, body.side_by_side ? body.lines.step(2) : body.step);
+  body.turned = body.side_by_side && !across && body.size <= kShortLine && body.size >= Square<T>::kSide &&
+                Lane(in.dtype, computed, element).direct() && body.step == element;
   body.computed = ComputeType(computed);
   body.value_type = values.present() ? values.dtype() : DType::kUndefined;
   body.index_type = indices.present() ? indices.dtype() : DType::kUndefined;

@@ -243,15 +243,15 @@ void FoldTurned(T* out, const T* turned, int64_t n) {
 }
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Eight rows of a multiple of eight f32, whose eight lanes are folded side by side: halves with each other,
-// as FoldVector does.
-template <class F>
-HWY_INLINE void FoldEightRows(float* out, const float* x, int64_t n) {
-  const hn::FixedTag<float, 8> d;
+// Eight rows of a multiple of eight elements of 32 bits, whose eight lanes are folded side by side: halves
+// with each other, as FoldVector does.
+template <class T, class F>
+HWY_INLINE void FoldEightRows(T* out, const T* x, int64_t n) {
+  const hn::FixedTag<T, 8> d;
   const hn::Repartition<uint64_t, decltype(d)> pairs;
   const auto lanes_of = [&](int64_t r) {
-    const float* row = x + r * n;
-    auto lane = F::Merge(d, hn::Set(d, F::template kStart<float>), hn::LoadU(d, row));
+    const T* row = x + r * n;
+    auto lane = F::Merge(d, hn::Set(d, F::template kStart<T>), hn::LoadU(d, row));
     for (int64_t k = 8; k < n; k += 8) lane = F::Merge(d, lane, hn::LoadU(d, row + k));
     return lane;
   };
@@ -267,7 +267,7 @@ HWY_INLINE void FoldEightRows(float* out, const float* x, int64_t n) {
                     hn::BitCast(d, hn::InterleaveUpper(pairs, a, b)));
   };
   const auto a = four(0), b = four(4);
-  alignas(32) float all[8];
+  alignas(32) T all[8];
   hn::Store(F::Merge(d, hn::ConcatEven(d, b, a), hn::ConcatOdd(d, b, a)), d, all);
   // a is rows 0, 2, 1, 3, b is 4, 6, 5, 7
   static constexpr int kRow[8] = {0, 2, 1, 3, 4, 6, 5, 7};
@@ -284,9 +284,9 @@ HWY_NOINLINE void FoldPlainRows(T* out, const T* x, int64_t rows, int64_t n) {
     FoldTurned<T, F>(out + r, turned, n);
   }
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  if constexpr (std::is_same_v<T, float>) {
+  if constexpr (sizeof(T) == sizeof(float)) {
     for (; n > 0 && n < kManyLanes && n % kFewLanes == 0 && r + 8 <= rows; r += 8) {
-      FoldEightRows<F>(out + r, x + r * n, n);
+      FoldEightRows<T, F>(out + r, x + r * n, n);
     }
   }
 #endif

@@ -256,6 +256,24 @@ TEST(Folds, RowsTogetherAreAsAlone) {
   }
 }
 
+TEST(Folds, RowsOfIntegersTogether) {
+  std::mt19937 rng(15);
+  const int64_t dims[] = {1};
+  for (int64_t size : {7, 8, 16, 24, 40, 64}) {
+    Sample in(DType::kI32, {37, size}), out(DType::kI32, {37});
+    in.Randomise(rng);
+    PlanRef plan = testing::NewPlan();
+    Operand self = in.BoundTo(*plan, Access::kRead, "self");
+    kernels::Amax(*plan, DType::kI32, self, dims, false, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    for (int64_t row = 0; row < 37; ++row) {
+      Real largest = reference::Get(in.tensor, {row, 0});
+      for (int64_t k = 1; k < size; ++k) largest = std::max(largest, reference::Get(in.tensor, {row, k}));
+      EXPECT_EQ(reference::Get(out.tensor, {row}), largest) << "row " << row << " of " << size;
+    }
+  }
+}
+
 // Of rows that do not follow each other, and more rows than are folded in one group.
 TEST(Folds, OuterAndLastDimensions) {
   const testing::InPieces pieces;
@@ -331,37 +349,54 @@ TEST(Folds, OfNothing) {
   }
 }
 
+void ExpectPlaces(Sample& in, int dim, Extreme extreme) {
+  const Shape shape = rules::ReducedOne({&in.tensor}, dim, true);
+  Sample values(in.tensor.dtype, shape), indices(DType::kI32, shape);
+  PlanRef plan = testing::NewPlan();
+  Operand self = in.BoundTo(*plan, Access::kRead, "self");
+  Operand v = values.BoundTo(*plan, Access::kWrite, "values");
+  PlanArg(*plan, extreme, self, dim, v, indices.BoundTo(*plan, Access::kWrite, "indices"));
+  testing::RunPlan(*plan);
+  int64_t wrong = 0;
+  reference::ForEach(shape, [&](Shape i) {
+    Shape at = i;
+    at[dim] = static_cast<int64_t>(reference::Get(indices.tensor, i));
+    const Real best = reference::Get(values.tensor, i);
+    wrong += reference::Get(in.tensor, at) != best;
+    for (Shape k = i; k[dim] < in.tensor.shape[dim]; ++k[dim]) {
+      const Real x = reference::Get(in.tensor, k);
+      wrong += extreme.largest ? x > best : x < best;
+      wrong += x == best && (extreme.last ? k[dim] > at[dim] : k[dim] < at[dim]);
+    }
+  });
+  ASSERT_EQ(wrong, 0) << NameOf(in.tensor.dtype) << in.tensor.shape.ToString() << " dim " << dim;
+}
+
+constexpr Extreme kExtremes[] = {{true, false}, {true, true}, {false, false}};
+
 TEST(Arg, FirstAndLastOfAllLayouts) {
   std::mt19937 rng(13);
   for (DType type : testing::kArithmetic) {
     for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
       for (int dim : {0, 1, 2}) {
-        for (Extreme extreme : {Extreme{true, false}, Extreme{true, true}, Extreme{false, false}}) {
+        for (Extreme extreme : kExtremes) {
           Sample in(type, {2, 20, 600}, layout);
           in.Randomise(rng, 3);
-          Shape shape = rules::ReducedOne({&in.tensor}, dim, true);
-          Sample values(type, shape), indices(DType::kI32, shape);
-          PlanRef plan = testing::NewPlan();
-          Operand self = in.BoundTo(*plan, Access::kRead, "self"),
-                  v = values.BoundTo(*plan, Access::kWrite, "values");
-          PlanArg(*plan, extreme, self, dim, v, indices.BoundTo(*plan, Access::kWrite, "indices"));
-          testing::RunPlan(*plan);
-          int64_t wrong = 0;
-          reference::ForEach(shape, [&](Shape i) {
-            Shape at = i;
-            at[dim] = static_cast<int64_t>(reference::Get(indices.tensor, i));
-            Real best = reference::Get(values.tensor, i);
-            wrong += reference::Get(in.tensor, at) != best;
-            for (Shape k = i; k[dim] < in.tensor.shape[dim]; ++k[dim]) {
-              Real x = reference::Get(in.tensor, k);
-              wrong += extreme.largest ? x > best : x < best;
-              wrong += x == best && (extreme.last ? k[dim] > at[dim] : k[dim] < at[dim]);
-            }
-          });
-          ASSERT_EQ(wrong, 0) << NameOf(type) << " dim " << dim;
+          ExpectPlaces(in, dim, extreme);
         }
       }
       if (type != DType::kF32) break;
+    }
+  }
+}
+
+TEST(Arg, ShortRowsAreTurned) {
+  std::mt19937 rng(14);
+  for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kF16}) {
+    for (int64_t size = 2; size <= 18; ++size) {
+      Sample in(type, {259, size});  // more than are taken at once, and three of the next
+      in.Randomise(rng, 3);
+      for (Extreme extreme : kExtremes) ExpectPlaces(in, 1, extreme);
     }
   }
 }
