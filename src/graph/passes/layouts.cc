@@ -8,6 +8,7 @@
 #include "graph/op_schema.h"
 #include "graph/passes/passes.h"
 #include "ops/conv/activation.h"
+#include "ops/conv/plane_product.h"
 #include "ops/pool/pool.h"
 
 namespace belay::graph {
@@ -93,7 +94,7 @@ class LayoutChooser {
 
   void Visit(int n) {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
-    if (IsImageOperator(node) && WantsLast(node) && !WorksAsItLies(node)) return AddImageOperator(n, node);
+    if (IsImageOperator(node) && WantsLast(node) && !WorksAsItLies(n, node)) return AddImageOperator(n, node);
     if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && IsPlane(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
@@ -124,12 +125,25 @@ class LayoutChooser {
   }
 
   // Planes are pooled, and convolved by a filter each, where they lie, which is quicker than turning them.
-  // Rows that fill no vector are not pooled so.
-  bool WorksAsItLies(const Node& node) const {
+  // Rows that fill no vector are not pooled so. A product of the channels that stands alone is taken so, too.
+  bool WorksAsItLies(int n, const Node& node) const {
     if (last_.count(node.inputs[0]) != 0) return false;
     if (node.type == "MaxPoolV3" || node.type == "AvgPoolV2")
       return TypeOf(node.inputs[0]).shape.back(0) >= ops::kShortestPooledRow;
-    return IsDepthwise(node) && ClipsAtMost(node);
+    return ClipsAtMost(node) && (IsDepthwise(node) || (IsPlaneProduct(node) && !LeadsToImages(n, kFar)));
+  }
+
+  bool IsPlaneProduct(const Node& node) const {
+    if (node.type != "FusedConv2D" && node.type != "Conv2D") return false;
+    const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape,
+                &out = node.types[0].shape;
+    int64_t pixels = 1;
+    for (int d = 2; d < in.rank(); ++d) {
+      if (filter[d] != 1 || out[d] != in[d]) return false;
+      pixels *= in[d];
+    }
+    const int64_t groups = in[1] / filter[1];
+    return ops::PaysAsPlanes(filter[1], out[1] / groups, pixels);
   }
 
   bool IsDepthwise(const Node& node) const {

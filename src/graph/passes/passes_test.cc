@@ -775,6 +775,15 @@ TEST(Passes, PoolsAndTransposedConvolutionsToo) {
   EXPECT_EQ(Count(graph, "TransposeD"), 2);
 }
 
+TEST(Passes, AProductOfChannelsThatStandsAloneIsNotTurned) {
+  const Shape shape{1, 6, 24, 24};
+  Builder alone, before;
+  Port y = alone.Add("Relu", {alone.Conv(alone.Input(shape), 6, 5, 1)});
+  EXPECT_EQ(Count(CheckPasses(alone, y, shape), "TransposeD"), 0);
+  y = before.Conv(before.Conv(before.Input(shape), 6, 5, 1), 5, 4, 3);
+  EXPECT_EQ(Count(CheckPasses(before, y, shape), "TransposeD"), 2);
+}
+
 TEST(Passes, SmallConstantsAreTurnedToo) {
   Builder b;
   Port x = b.Input({1, 4, 6, 6});

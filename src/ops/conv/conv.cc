@@ -14,6 +14,7 @@
 #include "ops/conv/narrow_conv.h"
 #include "ops/conv/near_taps.h"
 #include "ops/conv/plane_conv.h"
+#include "ops/conv/plane_product.h"
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "tensor/codes.h"
@@ -373,6 +374,7 @@ void PlanConv(Plan& plan, const ConvArgs& all) {
   const ConvArgs& args = near.args();
   const ConvGeometry geometry = GeometryOf(args);
   if (IsPlaneConv(args, geometry)) return PlanPlaneConv(plan, args, geometry);
+  if (IsPlaneProduct(args, geometry)) return PlanPlaneProduct(plan, args, geometry);
   Builder(args, BackendType(args)).Build(plan, geometry);
 }
 
@@ -382,7 +384,7 @@ std::optional<PackedWeights> PackConvWeights(const ConvArgs& all) {
   const NearTaps near(all, whole);
   const ConvArgs& args = near.args();
   const ConvGeometry geometry = GeometryOf(args);
-  if (IsPlaneConv(args, geometry)) return std::nullopt;
+  if (IsPlaneConv(args, geometry) || IsPlaneProduct(args, geometry)) return std::nullopt;
   return Builder(args, BackendType(args)).Pack(geometry);
 }
 

@@ -159,8 +159,8 @@ struct PlaneConvBody {
 
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const float*>(input.Loaded(frame));
-    const float* weights = Elements(constant_weights, weight, frame);
-    const float* added = Elements(constant_bias, bias, frame);
+    const float* weights = FloatsOf(constant_weights, weight, frame);
+    const float* added = FloatsOf(constant_bias, bias, frame);
     auto* result = reinterpret_cast<float*>(out.Result(frame));
     scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       std::fill_n(memory, layout->scratch_floats(), 0.0f);
@@ -170,12 +170,6 @@ struct PlaneConvBody {
   }
 
  private:
-  static const float* Elements(const std::shared_ptr<const char[]>& constant, const PackedOperand& given,
-                               const Frame& frame) {
-    if (constant == nullptr && !given.present()) return nullptr;
-    return reinterpret_cast<const float*>(constant != nullptr ? constant.get() : given.Loaded(frame));
-  }
-
   // Some rows of one channel of the input, and all that comes of them.
   void Chunk(int64_t i, const float* from, const float* weights, const float* added, float* to,
              float* memory) const {

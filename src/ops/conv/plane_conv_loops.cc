@@ -204,7 +204,20 @@ void Deal(const PlaneRows& rows) {
   }
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Deal};
+void Finish(float* row, int64_t n, float added, float low, float high) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 1> one;
+  const auto finish = [&](auto tag, float* at) {
+    const auto sum = hn::Add(hn::LoadU(tag, at), hn::Set(tag, added));
+    hn::StoreU(Clipped(sum, hn::Set(tag, low), hn::Set(tag, high)), tag, at);
+  };
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) finish(d, row + i);
+  for (; i < n; ++i) finish(one, row + i);
+}
+
+constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Deal, &Finish};
 const PlaneConvLoops& Loops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE

@@ -40,6 +40,8 @@ struct PlaneConvLoops {
   bool (*four_rows)(float* to, int64_t to_pitch, const PlaneTaps& taps, const PlaneColumn* columns,
                     int64_t count, int64_t pitch, int64_t n);
   void (*deal)(const PlaneRows& rows);
+  // row[i] + added, clipped as above
+  void (*finish)(float* row, int64_t n, float added, float low, float high);
 };
 
 const PlaneConvLoops& BestPlaneConvLoops();

@@ -1,0 +1,16 @@
+// Convolutions with a kernel of one, of planes as they lie: products of the weights and the pixels.
+#pragma once
+
+#include "ops/conv/conv.h"
+
+namespace belay::ops {
+
+// Whether turning planes and back would take a good part of the time of the product.
+bool PaysAsPlanes(int64_t in_channels, int64_t out_channels, int64_t pixels);
+
+// Images whose channels come first, FLOAT or rounded to less, with at most a clip behind. Others are turned.
+bool IsPlaneProduct(const ConvArgs& args, const ConvGeometry& geometry);
+
+void PlanPlaneProduct(Plan& plan, const ConvArgs& args, const ConvGeometry& geometry);
+
+}  // namespace belay::ops
