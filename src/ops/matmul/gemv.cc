@@ -3,6 +3,7 @@
 #include "ops/matmul/gemv.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
@@ -21,7 +22,25 @@ using Single = hn::CappedTag<float, 1>;
 
 struct FourRows {
   const float *row0, *row1, *row2, *row3;
+  uintptr_t ahead;  // bytes to the rows that follow soon
+
+  // A processor looks ahead within a page, and waits at the next one. What is far enough ahead has come from
+  // memory when it is read.
+  HWY_INLINE void Fetch(int64_t j) const {
+    FetchAhead(row0 + j), FetchAhead(row1 + j), FetchAhead(row2 + j), FetchAhead(row3 + j);
+  }
+  HWY_INLINE void FetchAhead(const float* from) const {
+    constexpr int kOnce = 2;  // into the second cache: the first one holds x and y
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(from) + ahead), 0, kOnce);
+  }
 };
+
+// Whole groups of rows that are read next, so far ahead as it takes from memory.
+uintptr_t Ahead(int64_t ld) {
+  constexpr int64_t kFar = 16 * 1024;
+  const int64_t group = kRows * ld * static_cast<int64_t>(sizeof(float));
+  return static_cast<uintptr_t>(group * std::max<int64_t>(1, kFar / group));
+}
 
 // Adds all elements of vector r to sums[r].
 template <class D, class V = hn::Vec<D>>
@@ -73,6 +92,7 @@ int64_t Dot(D d, const FourRows& w, const float* x, int64_t from, int64_t column
   int64_t j = from;
   for (; j + lanes <= columns; j += lanes) {
     const auto v = hn::LoadU(d, x + j);
+    w.Fetch(j);
     sum0 = hn::MulAdd(hn::LoadU(d, w.row0 + j), v, sum0);
     sum1 = hn::MulAdd(hn::LoadU(d, w.row1 + j), v, sum1);
     sum2 = hn::MulAdd(hn::LoadU(d, w.row2 + j), v, sum2);
@@ -109,7 +129,7 @@ void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t r
     const int64_t last = std::min(kRows, rows - i) - 1;
     const float* row = w + i * ld;
     const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld,
-                        row + last * ld};
+                        row + last * ld, Ahead(ld)};
     float sums[kRows] = {};
     DotPiece(four, x, 0, std::min(columns, kPieceOfRow), sums);
     if (columns > kPieceOfRow) AddPieces(four, x, columns, sums);
@@ -124,6 +144,7 @@ int64_t AddFourRows(D d, const FourRows& w, const float* x, int64_t from, int64_
   const auto x0 = hn::Set(d, x[0]), x1 = hn::Set(d, x[1]), x2 = hn::Set(d, x[2]), x3 = hn::Set(d, x[3]);
   int64_t j = from;
   for (; j + lanes <= columns; j += lanes) {
+    w.Fetch(j);
     auto sum = hn::MulAdd(hn::LoadU(d, w.row0 + j), x0, hn::LoadU(d, y + j));
     sum = hn::MulAdd(hn::LoadU(d, w.row1 + j), x1, sum);
     sum = hn::MulAdd(hn::LoadU(d, w.row2 + j), x2, sum);
@@ -150,7 +171,7 @@ void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows) {
     const float* row = w + i * ld;
-    const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld};
+    const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld, Ahead(ld)};
     AddFourRows(Single(), four, x + i, AddFourRows(d, four, x + i, 0, columns, y), columns, y);
   }
   for (; i < rows; ++i) {
