@@ -35,11 +35,11 @@ struct FourRows {
   }
 };
 
-// Whole groups of rows that are read next, so far ahead as it takes from memory.
+// So far ahead as it takes from memory: whole groups of short rows, or further along long ones.
 uintptr_t Ahead(int64_t ld) {
   constexpr int64_t kFar = 16 * 1024;
   const int64_t group = kRows * ld * static_cast<int64_t>(sizeof(float));
-  return static_cast<uintptr_t>(group * std::max<int64_t>(1, kFar / group));
+  return static_cast<uintptr_t>(group <= kFar ? group * (kFar / group) : kFar / kRows);
 }
 
 // Adds all elements of vector r to sums[r].
@@ -137,14 +137,14 @@ void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t r
   }
 }
 
-// y[j] += x[0] * row0[j] + ... + x[3] * row3[j]; returns where it stopped.
-template <class D>
+// y[j] += x[0] * row0[j] + ... + x[3] * row3[j]; returns where it stopped. kFetch: rows come from memory.
+template <bool kFetch, class D>
 int64_t AddFourRows(D d, const FourRows& w, const float* x, int64_t from, int64_t columns, float* y) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto x0 = hn::Set(d, x[0]), x1 = hn::Set(d, x[1]), x2 = hn::Set(d, x[2]), x3 = hn::Set(d, x[3]);
   int64_t j = from;
   for (; j + lanes <= columns; j += lanes) {
-    w.Fetch(j);
+    if constexpr (kFetch) w.Fetch(j);
     auto sum = hn::MulAdd(hn::LoadU(d, w.row0 + j), x0, hn::LoadU(d, y + j));
     sum = hn::MulAdd(hn::LoadU(d, w.row1 + j), x1, sum);
     sum = hn::MulAdd(hn::LoadU(d, w.row2 + j), x2, sum);
@@ -165,6 +165,7 @@ int64_t AddRow(D d, const float* w, float x, int64_t from, int64_t columns, floa
 }
 
 // y[j] = the sum over the rows, for columns that stay in the first cache.
+template <bool kFetch>
 void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
   std::fill_n(y, columns, 0.0f);
   const hn::ScalableTag<float> d;
@@ -172,7 +173,8 @@ void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int
   for (; i + kRows <= rows; i += kRows) {
     const float* row = w + i * ld;
     const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld, Ahead(ld)};
-    AddFourRows(Single(), four, x + i, AddFourRows(d, four, x + i, 0, columns, y), columns, y);
+    const int64_t rest = AddFourRows<kFetch>(d, four, x + i, 0, columns, y);
+    AddFourRows<kFetch>(Single(), four, x + i, rest, columns, y);
   }
   for (; i < rows; ++i) {
     const float* row = w + i * ld;
@@ -181,6 +183,7 @@ void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int
 }
 
 // The same for any number of rows: in pieces, too.
+template <bool kFetch>
 void AddManyRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
   constexpr int64_t kWide = 4096;
   double totals[kWide];
@@ -189,19 +192,27 @@ void AddManyRows(const float* w, int64_t ld, const float* x, int64_t columns, in
     const int64_t wide = std::min(kWide, columns - j);
     std::fill_n(totals, wide, 0.0);
     for (int64_t i = 0; i < rows; i += kPieceOfColumn) {
-      AddAllRows(w + i * ld + j, ld, x + i, wide, std::min(kPieceOfColumn, rows - i), sums);
+      AddAllRows<kFetch>(w + i * ld + j, ld, x + i, wide, std::min(kPieceOfColumn, rows - i), sums);
       for (int64_t k = 0; k < wide; ++k) totals[k] += static_cast<double>(sums[k]);
     }
     for (int64_t k = 0; k < wide; ++k) y[j + k] = static_cast<float>(totals[k]);
   }
 }
 
-void TransposedGemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
-  if (rows > kPieceOfColumn) return AddManyRows(w, ld, x, columns, rows, y);
+template <bool kFetch>
+void SumOfRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  if (rows > kPieceOfColumn) return AddManyRows<kFetch>(w, ld, x, columns, rows, y);
   constexpr int64_t kWide = 4096;
   for (int64_t j = 0; j < columns; j += kWide) {
-    AddAllRows(w + j, ld, x, std::min(kWide, columns - j), rows, y + j);
+    AddAllRows<kFetch>(w + j, ld, x, std::min(kWide, columns - j), rows, y + j);
   }
+}
+void TransposedGemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  SumOfRows<true>(w, ld, x, columns, rows, y);
+}
+void TransposedGemvOfNear(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows,
+                          float* y) {
+  SumOfRows<false>(w, ld, x, columns, rows, y);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -212,7 +223,9 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 BELAY_SIMD_EXPORT(Gemv);
 BELAY_SIMD_EXPORT(TransposedGemv);
+BELAY_SIMD_EXPORT(TransposedGemvOfNear);
 GemvLoop BestGemv() { return BELAY_SIMD_CALL(Gemv); }
 GemvLoop BestTransposedGemv() { return BELAY_SIMD_CALL(TransposedGemv); }
+GemvLoop BestTransposedGemvOfNear() { return BELAY_SIMD_CALL(TransposedGemvOfNear); }
 }  // namespace belay::ops
 #endif

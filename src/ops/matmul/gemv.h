@@ -13,5 +13,7 @@ GemvLoop BestGemv();
 
 // y[j] = the sum over i of x[i] * w[i * ld + j], for `columns` columns.
 GemvLoop BestTransposedGemv();
+// The same to the bit of a matrix that was read just before and lies in a cache: nothing is fetched ahead.
+GemvLoop BestTransposedGemvOfNear();
 
 }  // namespace belay::ops

@@ -206,7 +206,8 @@ class RnnDirection {
     if (TurnsWeights(a_)) {
       if (SumsRows(a_)) {
         for (int64_t b = 0; b < batch_; ++b)
-          BestTransposedGemv()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden, from_h_ + b * width_);
+          BestTransposedGemvOfNear()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden,
+                                     from_h_ + b * width_);
       } else {
         multiply_panels_(h_, turned_, batch_, a_.hidden, width_, from_h_);
       }
