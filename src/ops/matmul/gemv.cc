@@ -38,7 +38,7 @@ struct FourRows {
 // So far ahead as it takes from memory: whole groups of short rows, or further along long ones.
 uintptr_t Ahead(int64_t ld) {
   constexpr int64_t kFar = 16 * 1024;
-  const int64_t group = kRows * ld * static_cast<int64_t>(sizeof(float));
+  const int64_t group = std::max<int64_t>(1, kRows * ld * static_cast<int64_t>(sizeof(float)));
   return static_cast<uintptr_t>(group <= kFar ? group * (kFar / group) : kFar / kRows);
 }
 
