@@ -123,6 +123,7 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     const ops::Binding& binding = plan_->binding(i);
     auto bytes = static_cast<size_t>(binding.end - binding.first);
     if (bytes == 0) continue;
+    visit.Argument(binding.name, binding.dtype);
     char* begin = static_cast<char*>(at[i]) + binding.first;
     auto touch = [&](bool in_part, const auto& exactly, const auto& within) {
       if (in_part) return within(begin, bytes);
@@ -139,6 +140,7 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
           [&](char* hull, size_t n) { visit.WritesWithin(hull, n); });
     }
   }
+  visit.Argument(nullptr, tensor::DType::kUndefined);
   if (plan_->workspace_bytes() != 0) visit.Writes(workspace_, plan_->workspace_bytes());
 }
 

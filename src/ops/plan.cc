@@ -22,6 +22,7 @@ int Plan::Bind(const tensor::Tensor* tensor, Access access, const char* name, in
   if (tensor != nullptr) {
     binding.present = true;
     binding.address = tensor->data;
+    binding.dtype = tensor->dtype;
     // Both fit: the tensor's storage bounds them and is itself bounded.
     const int64_t bits = InfoOf(tensor->dtype).bits;
     int64_t extent = ExtentOf(tensor->shape, tensor->strides).value_or(0);

@@ -38,6 +38,7 @@ struct Binding {
   uint8_t param;      // position in the prototype
   Access access;
   bool present;          // false: an optional tensor that was not given
+  tensor::DType dtype;   // of its elements
   uint16_t lies_on = 0;  // 1 + the one result that may lie here (MayLieOn), by its binding
 };
 

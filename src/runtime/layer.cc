@@ -24,6 +24,7 @@ namespace {
 
 int DeviceOf(const Stream& stream) noexcept { return stream.context().device().id(); }
 uint32_t CurrentCall() noexcept { return t_current_call; }
+const void* ViewOf(const void* p, size_t bytes) noexcept { return View(p, bytes); }
 ParkPlace ParkedAt(const Stream& stream) {
   return const_cast<Stream&>(stream).parked_at();
 }  // it takes a lock
@@ -77,9 +78,9 @@ std::string ObjectWords(char letter, uint64_t handle) {
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 
-constexpr CoreFacts kCore{&Lookup,        &CallName,        &InCallback,   &DeviceOf,
-                          &CurrentCall,   &ParkedAt,        &WaitWords,    &ObjectWords,
-                          &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch};
+constexpr CoreFacts kCore{&Lookup,        &CallName,        &InCallback,    &DeviceOf,
+                          &CurrentCall,   &ParkedAt,        &WaitWords,     &ObjectWords,
+                          &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch, &ViewOf};
 
 // What the layer exports by that name; null with the reason.
 void* FindInLayer(const std::string& layer, const char* name, std::string* why) {

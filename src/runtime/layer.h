@@ -29,6 +29,7 @@ struct CoreFacts {
   void (*set_pinned_closed)(PinnedClosed closed) noexcept;  // the same
   // The number of the model that the task launches; -1: it launches none.
   int64_t (*model_of_launch)(const Task& task) noexcept;
+  const void* (*view)(const void* p, size_t bytes) noexcept;  // where what the program has there can be read
 };
 
 // What libbelay_layer_<name>.so exports as belay_make_layer. The observer stays for the life of the process.

@@ -33,6 +33,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tensor/dtype.h"
+
 namespace belay::rt {
 
 inline constexpr size_t kTaskPayload = 48;
@@ -43,6 +45,9 @@ class Stream;
 class RangeVisitor {
  public:
   virtual ~RangeVisitor() = default;
+  // What is told from here on is an argument's of an operator: its name, and what its elements are. Null: no
+  // argument's, as a workspace.
+  virtual void Argument(const char* /*name*/, tensor::DType /*type*/) {}
   virtual void Reads(const void* begin, size_t bytes) = 0;
   virtual void Writes(void* begin, size_t bytes) = 0;
   // Some of these bytes; which ones only the data tells, or it would take too long to say.

@@ -137,10 +137,10 @@ int ExitCode(int status, bool found, int error_exitcode) {
   return code == 0 && found ? error_exitcode : code;
 }
 
-std::string LayersWithCommas() {
+std::string LayersWithCommas(bool numbers) {
   std::string text;
   for (std::string_view layer : layers::Tally::kLayers)
-    text += (text.empty() ? "" : ",") + std::string(layer);
+    if (numbers || layer != layers::Tally::kNumbers) text += (text.empty() ? "" : ",") + std::string(layer);
   return text;
 }
 
@@ -173,7 +173,7 @@ int Check(const CheckOptions& options) {
                  "belay check: there is no memory to share for a timeline (%s): the page goes without\n",
                  std::strerror(errno));
   }
-  setenv("BELAY_LAYERS", LayersWithCommas().c_str(), 1);
+  setenv("BELAY_LAYERS", LayersWithCommas(options.nan).c_str(), 1);
   if (!options.suppress.empty()) {
     setenv(layers::kSuppressVariable, std::filesystem::absolute(options.suppress).c_str(), 1);
   }

@@ -18,6 +18,7 @@ struct CheckOptions {
   bool leaks = false;      // are told, too
   bool undefined = false;  // bytes that are used are told, too
   bool notes = false;      // of what is superfluous are told, too
+  bool nan = false;        // the first that an operator makes is told, too
   // Plain loads and stores are looked at while that takes little of the time.
   bool host_accesses = false;     // whatever it takes
   bool no_host_accesses = false;  // they are not

@@ -78,6 +78,7 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions& options) {
   check->add_flag("--no-host-accesses", options.no_host_accesses, "See none of them")->excludes(all);
   check->add_flag("--leaks", options.leaks, "Also tell what is not freed when the program ends its device");
   check->add_flag("--notes", options.notes, "Also note where a synchronisation never orders anything");
+  check->add_flag("--nan", options.nan, "Also note the first operator that makes a NaN of numbers");
   check->add_flag("--undefined", options.undefined,
                   "Also tell what is read of device memory that nothing has written");
   check

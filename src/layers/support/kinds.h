@@ -56,6 +56,8 @@ inline constexpr Kind kKinds[] = {
     {"nothing-awaited", "A synchronisation orders nothing",
      "A place of the program synchronises, and each time there was nothing that it had not waited for before.",
      true},
+    {"first-nan", "An operator makes a NaN",
+     "A result of an operator holds a NaN, and nothing that it reads held one.", true},
 };
 
 constexpr bool IsNote(std::string_view id) {

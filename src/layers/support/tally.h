@@ -28,8 +28,9 @@ struct Tally {
   std::atomic<uint64_t> host_not_watched{0};  // tasks for whose pages there was no time
   std::atomic<uint32_t> failed{0};            // layers that have thrown, each in a process
 
-  // What `belay check` loads.
-  static constexpr std::array<std::string_view, 3> kLayers{"race", "memory", "hang"};
+  // What `belay check` loads; the last one where it is asked for.
+  static constexpr std::string_view kNumbers = "numbers";
+  static constexpr std::array<std::string_view, 4> kLayers{"race", "memory", "hang", kNumbers};
   // The process and the layer that a thread is inside of; 0: none, or none of those.
   static uint64_t Who(int process, std::string_view layer) {
     for (size_t i = 0; i < kLayers.size(); ++i) {

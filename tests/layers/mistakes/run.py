@@ -18,7 +18,7 @@ HANG = 7
 HOST_ACCESSES = {"host_accesses.cc", "a_result_is_read_too_early", "a_file_is_read_into_an_upload"}
 
 # What is told only where it is asked for. Not in all runs: the programs wait once more than they need, at their ends.
-OPTIONS_OF = {"nothing-awaited": ["--notes"]}
+OPTIONS_OF = {"nothing-awaited": ["--notes"], "first-nan": ["--nan"]}
 
 
 def marks_of(path, line):
