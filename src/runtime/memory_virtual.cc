@@ -1,6 +1,7 @@
 #include "runtime/memory_virtual.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <iterator>
@@ -38,6 +39,12 @@ constinit PhysicalMemoryTable g_physical_memories;
 
 [[noreturn]] void FailMapping(size_t bytes) {
   Fail(kOutOfMemory, "memory-map", "the system refused to map {} bytes ({})", bytes, ExplainRefusal(errno));
+}
+
+// The same for all that show it, also by another handle: its file's.
+uint64_t FileNumberOf(const PhysicalMemory& memory) noexcept {
+  struct stat about {};
+  return fstat(memory.file, &about) == 0 ? about.st_ino : 0;
 }
 
 [[noreturn]] void FailFreed() {
@@ -227,7 +234,7 @@ void VirtualMemory::Remap(uint32_t first, uint32_t pages, const PhysicalMemory* 
   space_.SetEntries(first, pages, PageEntry(first, kMappedClass, memory->device, MemoryKind::kDevice));
   if (Observers::any()) [[unlikely]] {
     const BlockKind kind = memory->charged ? BlockKind::kMapped : BlockKind::kImported;
-    TellAllocated({kind, memory->device, address, usable, serial, 0});
+    TellAllocated({kind, memory->device, address, usable, serial, 0, FileNumberOf(*memory), offset});
   }
 }
 

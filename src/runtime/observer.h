@@ -36,6 +36,10 @@ struct Block {
   size_t bytes;     // as asked for
   uint64_t serial;  // 0: of registered memory, which is known by its address
   uint32_t call;    // the API function that the thread is in; 0: none
+  // Of what was mapped, told when it is: which memory, as several blocks may show the same, and where in it
+  // the block begins.
+  uint64_t memory = 0;
+  uint64_t offset = 0;
 };
 
 // Why a block goes.

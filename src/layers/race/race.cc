@@ -51,13 +51,13 @@ struct Race::Room {
   std::array<Holder, 16> holders{};  // by an address that was looked for
 };
 
-inline Race::Held Race::HolderOf(const void* p, Room* room) const {
+inline const Race::Holder& Race::HolderOf(const void* p, Room* room) const {
   constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
   const auto at = reinterpret_cast<uintptr_t>(p);
   Holder& known = room->holders[at * kTurn >> 60];
   if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
     known = FindHolder(p);
-  return known.held;
+  return known;
 }
 
 // What a task touches of memory whose life is known, and what it waits for.
@@ -65,6 +65,7 @@ struct Race::Touches final : rt::RangeVisitor {
   Touches(const Race& r, const rt::Task& task)
       : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
+    if (race.aliases_.any()) AddInMemory();
     collective = task.type->task_class == rt::TaskClass::kProgress;
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
@@ -105,16 +106,29 @@ struct Race::Touches final : rt::RangeVisitor {
         return;
       }
     }
-    const auto [block, of_host] = race.HolderOf(begin, &room);
+    const Holder& holder = race.HolderOf(begin, &room);
+    const auto [block, of_host] = holder.held;
     if (block == 0) return;
+    // Into the next of a range that was mapped piece by piece.
+    const size_t rest = holder.end != 0 && at + bytes > holder.end ? at + bytes - holder.end : 0;
+    bytes -= rest;
     if (latest < accesses.size() && accesses[latest].bytes.block == block &&
         accesses[latest].bytes.end == at) {
       accesses[latest].bytes.end = at + bytes;
-      return;
+    } else {
+      latest = accesses.size();
+      host |= of_host;
+      accesses.push_back({{block, at, at + bytes}, writes, of_host});
     }
-    latest = accesses.size();
-    host |= of_host;
-    accesses.push_back({{block, at, at + bytes}, writes, of_host});
+    if (rest != 0) Add(reinterpret_cast<const void*>(at + bytes), rest, writes);
+  }
+
+  // The same once more where it lies in memory that other addresses show, too.
+  void AddInMemory() {
+    for (size_t i = 0, count = accesses.size(); i < count; ++i) {
+      const Bytes bytes = race.aliases_.InMemory(accesses[i].bytes);
+      if (bytes.block != 0) accesses.push_back({bytes, accesses[i].writes, false});
+    }
   }
 
   void ForgetAccesses() {
@@ -217,7 +231,10 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
 
 void Race::Tidy() {
   shadow_.Forget(
-      [&](uint64_t block, uintptr_t at) { return SerialOf(reinterpret_cast<const void*>(at)) != block; },
+      [&](uint64_t block, uintptr_t at) {
+        if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
+        return SerialOf(reinterpret_cast<const void*>(at)) != block;
+      },
       [&](const Mark& mark) { return host_.Knows(mark.by); });
   tidy_at_ = std::max<size_t>(1 << 14, 2 * shadow_.ranges());
 }
@@ -350,10 +367,18 @@ void Race::Allocated(const rt::Block& block) {
     std::lock_guard guard(lock_);
     undefined_.Begin(block.serial, {block.base, block.base + block.bytes, call, stack, {}});
   }
+  if (block.memory != 0) Share(block);
   if (block.kind != rt::BlockKind::kRegistered) return;
   std::lock_guard guard(registered_lock_);
   registered_[block.base] = {block.base + block.bytes, kRegistered | ++registrations_};
   registered_count_.store(registered_.size(), std::memory_order_release);
+}
+
+// What pending tasks touch of memory that gets other addresses they touch for those, too.
+void Race::Share(const rt::Block& block) {
+  const std::vector<Aliases::Mapping> before = aliases_.Add(block);
+  std::lock_guard guard(lock_);
+  for (const Aliases::Mapping& mapping : before) shadow_.Copy(mapping.block, mapping.memory, mapping.moved);
 }
 
 // A free waits for nothing, so that it comes before what the host does not know to be over.
@@ -362,8 +387,10 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
   const bool registered = block.kind == rt::BlockKind::kRegistered;
   const uint64_t serial = registered ? SerialOf(reinterpret_cast<const void*>(block.base)) : block.serial;
   const std::string_view call = core_.call_name(block.call);
-  const bool of_program = call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || registered;
+  const bool of_program =
+      call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || call == "aclrtIpcMemClose" || registered;
   if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  if (block.kind == rt::BlockKind::kMapped) aliases_.Remove(serial);
   if (block.kind == rt::BlockKind::kPinned && host_pages_.any()) {
     std::lock_guard guard(lock_);
     host_pages_.Open([&](const HostPages::Closed& closed) {
@@ -579,7 +606,9 @@ std::string Mend(const Site& first, const Site& second) {
 bool Race::Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot) {
   const Epoch& before = conflict.first.by;
   const Spot first_spot{'s', first.stream, spot.model < 0 ? before.position : before.stream, spot.model};
-  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
+  const bool by_memory = Aliases::IsMemory(conflict.bytes.block);
+  const rt::MemoryRange block =
+      by_memory ? rt::MemoryRange() : core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
   std::string what = Who(second) + (conflict.second_writes ? " writes" : " reads") + " what " + Who(first) +
                      (conflict.first_writes ? " writes" : " reads");
   const size_t bytes = conflict.bytes.end - conflict.bytes.begin;
@@ -588,6 +617,9 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
     what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
             std::to_string(block.bytes);
   }
+  if (by_memory)
+    what += ", " + std::to_string(conflict.bytes.begin) +
+            " bytes into memory that is mapped at several addresses";
   const bool told = layers::Tell({"race",
                                   what,
                                   {Told(conflict.first_writes ? "writes" : "reads ", first, first_spot),

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "layers/race/aliases.h"
 #include "layers/race/clock.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
@@ -91,11 +92,12 @@ class Race final : public rt::Observer {
   };
   struct Holder {
     Held held;
-    uintptr_t begin = 0, end = 0;  // of a block
+    uintptr_t begin = 0, end = 0;  // of a block; both 0: of none
     uint64_t frees = 0;            // that there had been when it was found
   };
   Holder FindHolder(const void* p) const;
-  Held HolderOf(const void* p, Room* room) const;
+  const Holder& HolderOf(const void* p, Room* room) const;
+  void Share(const rt::Block& block);
   uint64_t SerialOf(const void* p) const { return FindHolder(p).held.serial; }
   void TellUsersOf(const rt::Block& block, uint64_t serial);
   Line& LineOf(const rt::Stream& stream) {
@@ -153,6 +155,7 @@ class Race final : public rt::Observer {
   std::map<uintptr_t, Registered> registered_;  // under that lock: by their first byte
   std::atomic<size_t> registered_count_{0};
   uint64_t registrations_ = 0;
+  Aliases aliases_;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
   std::deque<Line> lines_;

@@ -93,6 +93,17 @@ void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Order
   ++ranges_;
 }
 
+void Shadow::Copy(uint64_t from, uint64_t to, uintptr_t moved) {
+  const Block* block = Find(from);
+  if (block == nullptr) return;
+  Block& copy = blocks_[to];
+  for (const auto& [begin, range] : block->ranges) {
+    Range there = range;
+    there.end += moved;
+    ranges_ += copy.ranges.emplace(begin + moved, std::move(there)).second ? 1 : 0;
+  }
+}
+
 void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
                     const std::function<bool(const Mark&)>& over) {
   found_ = {};

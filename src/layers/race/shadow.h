@@ -50,6 +50,9 @@ class Shadow {
   template <class IsOrdered>
   bool Again(const Bytes& bytes, bool writes, const Mark& mark, const IsOrdered& ordered);
 
+  // What was noted of one block is noted of the other, so many bytes behind.
+  void Copy(uint64_t from, uint64_t to, uintptr_t moved);
+
   // Forgets what is over, and blocks that are gone.
   void Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
               const std::function<bool(const Mark&)>& over);

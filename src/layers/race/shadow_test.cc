@@ -139,6 +139,20 @@ TEST(Shadow, ForgetsBlocksThatAreGone) {
   EXPECT_EQ(told, 1);
 }
 
+TEST(Shadow, ACopySaysTheSameElsewhere) {
+  Shadow shadow;
+  const Shadow::Ordered never = [](const Mark&) { return false; };
+  shadow.Note({1, 100, 108}, true, {{0, 1}, 1}, never, never);
+  shadow.Note({1, 104, 112}, false, {{0, 2}, 2}, never, never);
+  shadow.Copy(1, 3, uintptr_t{0} - 100);
+  shadow.Copy(5, 7, 0);  // of which nothing was noted
+  EXPECT_EQ(shadow.ranges(), 6u);
+  std::vector<std::tuple<uintptr_t, uintptr_t, uint32_t>> told;
+  shadow.Check({3, 2, 20}, true, never,
+               [&](const Conflict& c) { told.emplace_back(c.bytes.begin, c.bytes.end, c.first.site); });
+  EXPECT_EQ(told, (decltype(told){{2, 4, 1}, {4, 8, 1}, {4, 8, 2}, {8, 12, 2}}));
+}
+
 TEST(Shadow, WhatIsOverAndReadAsAWholeIsOneRange) {
   Shadow shadow;
   const Shadow::Ordered never = [](const Mark&) { return false; }, always = [](const Mark&) { return true; };

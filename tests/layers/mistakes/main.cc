@@ -252,6 +252,7 @@ int main(int count, char** arguments) {
   using namespace mistakes;
   const std::vector<std::string> words(arguments + 1, arguments + count);
   if (words.size() == 2 && words[0] == "compile") return std::puts(CompileModel(words[1]).c_str()) < 0;
+  if (words.size() == 1 && words[0] == "export") return Export();
   if (words.size() == 4 && words[0] == "once") return RunOnce(words[1], words[2], arguments[4]);
   const bool list = count > 1 && std::strcmp(arguments[1], "list") == 0;
   const std::filesystem::path folder =

@@ -82,6 +82,10 @@ void Launch(aclmdlRI model, aclrtStream stream);
 void End(aclmdlRI model, aclrtStream stream);     // when the stream is done
 void Replay(aclmdlRI model, aclrtStream stream);  // once, and ends it
 
+// The other process of those that share memory: exports a block, writes its key, and goes when its input
+// ends.
+int Export();
+
 // --- operators on floats
 
 struct View {
