@@ -55,7 +55,7 @@ MISTAKE(TheSecondRangeComesLater, "race") {
   Fill(first, a);  // [1]
   Map(second, kPiece, memory);
   if (mended) Link(a, b);
-  Copy(second, x, b);  // [2]
+  Copy(y, second, b);  // [2]
   OK(aclrtSynchronizeDevice());
   EndMapping(first);
   EndMapping(second);
