@@ -64,6 +64,10 @@ class Call : public rt::Progress {
 // "HcclAllReduce (count 1024, fp32, sum)"
 std::string Said(Kind kind, uint64_t count, tensor::DType type, Reduction op, uint32_t root);
 
+// ", but waits in HcclSend to rank 0 itself": what a rank that does not come waits in for ranks that have not
+// come there, as far as it is seen from here; else nothing.
+std::string WaitsElsewhere(const Board& board, uint32_t rank);
+
 // Bytes that the rank's call reads and writes.
 struct Extents {
   uint64_t send = 0;

@@ -99,16 +99,17 @@ bool CollectiveCall::CanMove() const {
 
 std::string CollectiveCall::WaitsFor(uint32_t* who) const {
   if (step_ == Step::kTurn) return "an earlier call of this communicator on another stream has not ended";
-  std::string missing;
+  std::string missing, elsewhere;
   for (uint32_t r = 0; r < n_; ++r) {
     if (Word(r).load() >= Goal(r)) continue;
     if (missing.empty()) *who = r;
+    if (elsewhere.empty()) elsewhere = WaitsElsewhere(board(), r);
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", r);
   }
   if (step_ != Step::kArrive) return fmt::format("rank {} has begun it and does not get on", missing);
   return fmt::format(
-      "it is call {} here, and rank {} has not made it; all ranks must make the same calls in the same order",
-      number_, missing);
+      "it is call {} here, and rank {} has not made it{}; all ranks must make the same calls in the same order",
+      number_, missing, elsewhere);
 }
 
 void CollectiveCall::Move() {

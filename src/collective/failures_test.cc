@@ -254,6 +254,56 @@ TEST_F(Failures, TwoThatBothSendFirstAreToldSo) {
   }
 }
 
+// Whichever of the two finds that its time is up.
+TEST_F(Failures, AMessageAndACollectiveThatWaitForEachOtherAreBothNamed) {
+  Operation batch = Of(Kind::kBatch);
+  batch.messages = Message(true, 1).messages;
+  const Operation messages[] = {Message(true, 1), Message(false, 1), batch};
+  const char* words[] = {"HcclSend", "HcclRecv", "HcclBatchSendRecv"};
+  for (Where where : kAnywhere) {
+    for (int i = 0; i < 6; ++i) {
+      const bool limited = i % 2 == 1;
+      Group group(2, 4096, where);
+      Stream& a = NewStream();
+      Stream& b = NewStream();
+      for (uint32_t r : {0, 1}) group[r].SetWaitLimit(0);
+      const Board::Channel& channel = i / 2 == 1 ? group[1].channel(1, 0) : group[1].channel(0, 1);
+      const auto& came = i / 2 == 1 ? channel.receiver.number : channel.sender.number;
+      const auto begin = [&](uint32_t r) {
+        if (r == static_cast<uint32_t>(limited)) group[r].SetWaitLimit(1'000'000);
+        Submit(group[r], nullptr, r == 0 ? a : b, r == 0 ? messages[i / 2] : Of(Kind::kAllReduce));
+      };
+      begin(limited ? 0 : 1);
+      while (limited ? came.load() == 0 : group[0].announcement(1, 1).number.load() == 0)
+        std::this_thread::yield();
+      begin(limited ? 1 : 0);
+      const std::string message = limited && i / 2 == 2 ? "HcclSend" : words[i / 2];
+      ExpectBoth(a, b, codes::kRtFftsPlusTimeout,
+                 {message, "HcclAllReduce (count 100, fp32, sum)", "but waits in"});
+    }
+  }
+}
+
+// What would be a circle on one stream is none: the calls that are missing come on others. So nothing is said
+// of a circle before the time is up.
+TEST_F(Failures, CallsOnOtherStreamsEndWhatLooksLikeACircle) {
+  for (Where where : kAnywhere) {
+    Group group(2, 4096, where);
+    std::vector<Stream*> streams;
+    for (int i = 0; i < 4; ++i) streams.push_back(&NewStream());
+    Submit(group[0], nullptr, *streams[0], Message(true, 1, 5000));
+    Submit(group[1], nullptr, *streams[1], Of(Kind::kAllReduce, 5000));
+    while (group[1].channel(0, 1).sender.number.load() == 0 || group[0].announcement(1, 1).number.load() == 0)
+      std::this_thread::yield();
+    Submit(group[0], nullptr, *streams[2], Of(Kind::kAllReduce, 5000));
+    Submit(group[1], nullptr, *streams[3], Message(false, 0, 5000));
+    for (Stream* stream : streams) {
+      Wait(*stream);
+      EXPECT_FALSE(stream->failed());
+    }
+  }
+}
+
 TEST_F(Failures, ADroppedCallEndsTheOthers) {
   for (Where where : kAnywhere) {
     Group group(2, 4096, where);

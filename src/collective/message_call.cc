@@ -16,6 +16,9 @@ namespace {
 
 constexpr uint8_t kInPayload = 1;
 
+// Whether one side has come and the other has not.
+bool IsWanted(const ChannelSide& by, const ChannelSide& of) { return by.number.load() > of.number.load(); }
+
 // One message, as one of its two ranks sees it.
 class Side {
  public:
@@ -167,18 +170,14 @@ std::string Side::WaitsFor() const {
                        peer);
   }
   if (other().number.load() >= number_) return fmt::format("rank {} has begun and does not get on", peer);
-  std::string why = fmt::format("rank {} has not made the {} for it", peer,
-                                message_.sends ? NameOf(Kind::kReceive) : NameOf(Kind::kSend));
-  const Board::Channel& back =
-      message_.sends ? board_.channel(peer, board_.rank()) : board_.channel(board_.rank(), peer);
-  const ChannelSide& theirs = message_.sends ? back.sender : back.receiver;
-  uint64_t number = theirs.number.load();
-  bool waits = number != 0 && back.receiver.moved.load() < Mark(number, kAllSteps);
-  if (waits && (message_.sends ? back.receiver : back.sender).number.load() < number) {
-    why += fmt::format(", but waits in a {} rank {} itself: one of the two must {} first",
-                       message_.sends ? "HcclSend to" : "HcclRecv from", board_.rank(),
-                       message_.sends ? "receive" : "send");
-  }
+  std::string why = fmt::format("rank {} has not made the {} for it{}", peer,
+                                message_.sends ? NameOf(Kind::kReceive) : NameOf(Kind::kSend),
+                                WaitsElsewhere(board_, peer));
+  const bool same = message_.sends ? IsWanted(board_.channel(peer, board_.rank()).sender,
+                                              board_.channel(peer, board_.rank()).receiver)
+                                   : IsWanted(board_.channel(board_.rank(), peer).receiver,
+                                              board_.channel(board_.rank(), peer).sender);
+  if (same) why += fmt::format(": one of the two must {} first", message_.sends ? "receive" : "send");
   return why;
 }
 
@@ -234,6 +233,32 @@ class MessagesCall final : public Call {
 };
 
 }  // namespace
+
+// A collective that this rank has not made is one that the other waits in for sure. The last two that it has
+// announced stand on the board. Of messages, those between ranks of which one is on this host.
+std::string WaitsElsewhere(const Board& board, uint32_t rank) {
+  const auto last_of = [&](uint32_t r) {
+    return std::max(board.announcement(r, 0).number.load(), board.announcement(r, 1).number.load());
+  };
+  if (const uint64_t number = last_of(rank); number > last_of(board.rank())) {
+    const Announcement& said = board.announcement(rank, number);
+    return fmt::format(", but waits in {}, which rank {} has not made",
+                       Said(static_cast<Kind>(said.kind), said.count, static_cast<tensor::DType>(said.type),
+                            static_cast<Reduction>(said.op), said.root),
+                       board.rank());
+  }
+  for (uint32_t i = 0; i < board.ranks(); ++i) {
+    const uint32_t peer = (board.rank() + i) % board.ranks();
+    const char* itself = peer == board.rank() ? " itself" : "";
+    const Board::Channel& to = board.channel(rank, peer);
+    const Board::Channel& from = board.channel(peer, rank);
+    if (IsWanted(to.sender, to.receiver))
+      return fmt::format(", but waits in a {} to rank {}{}", NameOf(Kind::kSend), peer, itself);
+    if (IsWanted(from.receiver, from.sender))
+      return fmt::format(", but waits in a {} from rank {}{}", NameOf(Kind::kReceive), peer, itself);
+  }
+  return "";
+}
 
 std::unique_ptr<Call> MakeMessages(Board& board, std::shared_ptr<Hooks> hooks, const Operation& operation) {
   return std::make_unique<MessagesCall>(board, std::move(hooks), operation);
