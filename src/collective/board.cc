@@ -368,6 +368,20 @@ void Board::CameLeft(uint32_t rank) noexcept {
   if (hosts_->kind != WayKind::kDirect) RingHosts();  // nothing may follow there
 }
 
+// Set here and looked at there, by each of the two, so that one of them sees the other's.
+void Board::HeardLeft(uint32_t rank) noexcept {
+  bell(rank).heard.store(1, std::memory_order_seq_cst);
+  if (hosts_->kind != WayKind::kDirect) return;
+  if (outbox_->link(hosts_->of[rank]) == Outbox::LinkState::kNone) CameLeft(rank);
+}
+
+void Board::EndLink(uint32_t host) noexcept {
+  outbox_->SetLink(host, Outbox::LinkState::kNone);
+  for (uint32_t rank = 0; rank < ranks_; ++rank) {
+    if (hosts_->of[rank] == host && bell(rank).heard.load(std::memory_order_seq_cst) != 0) CameLeft(rank);
+  }
+}
+
 // The rank that writes these bytes; ranks(): they are in no one piece.
 uint32_t Board::OwnerOf(uint64_t at, uint64_t bytes) const {
   struct Piece {

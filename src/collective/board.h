@@ -144,10 +144,6 @@ class Board {
 
   bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
   const Hosts* hosts() const { return hosts_.get(); }
-  // Whether there is a connection to the host of a rank that is elsewhere.
-  bool IsLinkedTo(uint32_t rank) const {
-    return hosts_->kind != WayKind::kDirect || outbox_->linked(hosts_->of[rank]);
-  }
   Outbox& outbox() { return *outbox_; }
   // Before the first call, where who carries is in this process.
   void SetCourier(std::shared_ptr<Courier> courier);
@@ -173,6 +169,10 @@ class Board {
   // From another host: a word, and that a rank has left.
   void Came(uint64_t word, uint64_t value);
   void CameLeft(uint32_t rank) noexcept;
+  // The meeting point says so of a rank on another host. What that made before comes by its connection, and
+  // its goodbye after that; so this counts once there is none, or it has ended.
+  void HeardLeft(uint32_t rank) noexcept;
+  void EndLink(uint32_t host) noexcept;
 
   // --- for the calls
 
@@ -259,6 +259,7 @@ class Board {
     std::atomic<uint64_t> process;  // a number that no other process has; 0: not come yet
     std::atomic<uint64_t> key;      // in that process
     std::atomic<uint32_t> left;     // the rank has said goodbye
+    std::atomic<uint32_t> heard;    // the same of a rank elsewhere, by the meeting point
   };
   Header& header() const { return *reinterpret_cast<Header*>(memory_); }
   Bell& bell(uint32_t rank) const { return bells_[rank]; }

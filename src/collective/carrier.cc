@@ -278,7 +278,17 @@ Descriptor Carrier::Connect(uint32_t host, int64_t deadline_ns) {
     if (!socket && errno != ETIMEDOUT) break;
   }
   const LinkHello hello{plan_.secret, plan_.group, hosts_.own, plan_.engine->number()};
-  if (socket && !coll::Send(socket, Encode(hello))) socket.Close();
+  if (!socket) return socket;
+  Link& link = *std::next(links_.begin(), host);
+  {
+    std::lock_guard guard(lock_);  // the other may have come meanwhile
+    if (!link.socket) board_.outbox().SetLink(host, Outbox::LinkState::kBegins);
+  }
+  if (!coll::Send(socket, Encode(hello))) {
+    socket.Close();
+    std::lock_guard guard(lock_);
+    if (!link.socket) board_.EndLink(host);
+  }
   return socket;
 }
 
@@ -327,6 +337,7 @@ void Carrier::Invite(Link* link) {
     guard.unlock();
     return Meet(link);
   }
+  if (!link->socket) board_.EndLink(link->host);
   while (!link->socket && !stop_ && !board_.failed() && NowNs() < deadline_ns)
     came_.wait_for(guard, std::chrono::nanoseconds(kAwaitNs));
   if (link->socket) return;
@@ -396,12 +407,13 @@ void Carrier::Meet(Link* link) {
   TuneTcp(link->socket);
   board_.outbox().Ring(hosts_.own);  // one less to be met
   if (stop_ || !Open(link)) {
+    board_.EndLink(link->host);
     link->has_sent = true;
     return;
   }
   link->PrepareToWait();
   link->ready.store(true, std::memory_order_release);
-  board_.outbox().SetLinked(link->host);
+  board_.outbox().SetLink(link->host, Outbox::LinkState::kLinked);
   Run(&Carrier::Send, link);
   Receive(link);
 }
@@ -509,6 +521,7 @@ bool Carrier::ReceiveSome(Link* link) {
       return false;
     case Incoming::Result::kEnd:
       if (link->in.has_ended()) break;
+      if (!hands_on_) board_.EndLink(link->host);
       FailLink(link->host, "ended without destroying its communicator, or the connection to it broke");
       break;
     case Incoming::Result::kStrange: {

@@ -284,6 +284,104 @@ TEST_F(CarrierTest, AGoodbyeAloneIsNotWantedThere) {
   EXPECT_TRUE(board_->outbox().Wants(1));
 }
 
+// A host that this one reaches: its word is still to come when the meeting point says that its rank has left.
+class CarrierThatBegins : public CarrierTest {
+ protected:
+  CarrierThatBegins() {
+    Address address;
+    Place there;
+    plan_.places.resize(2);
+    const Descriptor listener = ListenTcp(&address, &there.port);
+    there.is_v6 = address.is_v6 ? 1 : 0;
+    there.address = address.bytes;
+    plan_.places[1].place = there;
+    uint16_t port = 0;
+    plan_.listener = ListenTcp(&address, &port);
+    plan_.timeout_ns = kMinute;
+    carrier_ = std::make_shared<Carrier>(std::move(plan_));
+    board_->Publish(board_->counters(0).taken, 1, 1);
+    EXPECT_TRUE(AwaitReadable(listener, NowNs() + kMinute));
+    test_ = Descriptor(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    EXPECT_TRUE(AwaitReadable(test_, NowNs() + kMinute));  // its hello
+  }
+};
+
+TEST_F(CarrierThatBegins, HearsTheWordBeforeTheGoodbye) {
+  board_->HeardLeft(1);
+  EXPECT_FALSE(board_->left(1));
+  const std::string sentence = "it hails";
+  const std::array answer{std::byte{1}};
+  Send(test_, answer);
+  Say({FrameKind::kFailed, static_cast<uint32_t>(sentence.size()), 1, 2});
+  Send(test_, std::as_bytes(std::span(sentence)));
+  EXPECT_EQ(Failure(), sentence);
+}
+
+TEST_F(CarrierThatBegins, HearsTheGoodbyeWhereNoWordComes) {
+  board_->HeardLeft(1);
+  test_.Close();
+  while (!board_->left(1)) std::this_thread::yield();
+}
+
+// Only its number is another one.
+class OtherEngine final : public Engine {
+ public:
+  const char* name() const noexcept override { return "other"; }
+  uint32_t number() const noexcept override { return 99; }
+  std::unique_ptr<Transport> Open(int socket, std::string* why) const noexcept override {
+    return TcpEngine().Open(socket, why);
+  }
+};
+
+// Both connect at once, each with its engine, and whichever is told first leaves at once.
+TEST(CarriersThatMeet, AreToldOfDifferentEnginesBeforeGoodbyes) {
+  const OtherEngine other;
+  Hosts hosts;
+  hosts.of = hosts.leaders = {0, 1};
+  const size_t bytes = Board::Bytes(2, kStaging) + Outbox::Bytes(hosts);
+  for (int round = 0; round < 200; ++round) {
+    std::array<CarrierPlan, 2> plans;
+    std::vector<WelcomeHost> places(2);
+    for (uint32_t host : {0, 1}) {
+      hosts.own = host;
+      CarrierPlan& plan = plans[host];
+      void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      plan.shared = {static_cast<std::byte*>(memory), bytes, kStaging};
+      plan.owned = true;
+      plan.hosts = std::make_shared<const Hosts>(hosts);
+      plan.name = "g";
+      plan.timeout_ns = kMinute;
+      if (host == static_cast<uint32_t>(round % 2)) plan.engine = &other;
+      plan.listener = ListenForCarriers({}, &places[host].place);
+    }
+    std::vector<std::unique_ptr<Board>> boards;
+    std::vector<std::shared_ptr<Carrier>> carriers;
+    for (uint32_t host : {0, 1}) {
+      plans[host].places = places;
+      boards.push_back(
+          std::make_unique<Board>(plans[host].shared.memory, host, 2, kStaging, "g", plans[host].hosts));
+      carriers.push_back(std::make_shared<Carrier>(std::move(plans[host])));
+    }
+    std::atomic<bool> go{false};
+    std::vector<std::thread> ranks;
+    for (uint32_t r : {0, 1}) {
+      ranks.emplace_back([&, r] {
+        while (!go) std::this_thread::yield();
+        boards[r]->Publish(boards[r]->counters(r).taken, 1, 1 - r);
+        while (!boards[r]->failed() && !boards[r]->left(1 - r)) std::this_thread::yield();
+        EXPECT_FALSE(boards[r]->left(1 - r) && !boards[r]->failed()) << "rank " << r << " in round " << round;
+        if (boards[r]->failed())
+          EXPECT_THAT(boards[r]->Failure().sentence(), ::testing::HasSubstr("by different engines"));
+        boards[1 - r]->HeardLeft(r);
+      });
+    }
+    go = true;
+    for (std::thread& rank : ranks) rank.join();
+    for (const auto& carrier : carriers) carrier->End();
+    boards.clear();
+  }
+}
+
 TEST_F(CarrierTest, StrangersAreNotListenedTo) {
   Address address;
   uint16_t port = 0;

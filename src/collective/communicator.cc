@@ -129,12 +129,7 @@ int Communicator::async_error() const noexcept {
 
 void Communicator::Heard(const Event& event) {
   if (event.rank >= ranks()) return;
-  // What it made before comes on another way, and after that its goodbye. Where there is none it made nothing
-  // for ranks here.
-  if (event.kind == EventKind::kLeft && board_->IsElsewhere(event.rank)) {
-    if (!board_->IsLinkedTo(event.rank)) board_->CameLeft(event.rank);
-    return;
-  }
+  if (event.kind == EventKind::kLeft && board_->IsElsewhere(event.rank)) return board_->HeardLeft(event.rank);
   // Its process may have ended before anybody could pass on that it had left.
   if (event.kind == EventKind::kLeft || board_->SaidGoodbye(event.rank)) {
     board_->MarkLeft(event.rank);

@@ -72,9 +72,16 @@ class Outbox {
   // who has nothing from here hears of it at the meeting point.
   bool Wants(uint32_t host) const noexcept;
 
-  // Who carries has a connection to the host from now on.
-  void SetLinked(uint32_t host) noexcept { bells_[host].linked.store(1, std::memory_order_seq_cst); }
-  bool linked(uint32_t host) const { return bells_[host].linked.load(std::memory_order_seq_cst) != 0; }
+  // Whether who carries has a connection to the host. One that begins has said who it is: what the other side
+  // answers, or that it ends, is still to come over it.
+  enum class LinkState : uint32_t { kNone, kBegins, kLinked };
+  void SetLink(uint32_t host, LinkState state) noexcept {
+    bells_[host].link.store(static_cast<uint32_t>(state), std::memory_order_seq_cst);
+  }
+  LinkState link(uint32_t host) const {
+    return static_cast<LinkState>(bells_[host].link.load(std::memory_order_seq_cst));
+  }
+  bool linked(uint32_t host) const { return link(host) == LinkState::kLinked; }
 
   // Who has put something rings; who has found nothing sleeps until the bell rings again. What is for a host
   // without a connection also rings the bell of this host, where who makes them sleeps.
@@ -86,7 +93,7 @@ class Outbox {
   struct alignas(64) Bell {
     std::atomic<uint32_t> rings;
     std::atomic<uint32_t> sleeping;
-    std::atomic<uint32_t> linked;
+    std::atomic<uint32_t> link;
   };
   struct Lane {
     alignas(64) std::atomic<uint64_t> put;
