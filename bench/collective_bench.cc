@@ -2,7 +2,8 @@
 // and 4 processes. A program of its own: it makes its processes and the memory between them, and uses what
 // lies below the interface, so that it measures the algorithms and not how a communicator is made.
 //
-//   collective_bench [seconds for each line] [bytes: only lines of so many; 0: all] [reduce: to rank 0]
+//   collective_bench [seconds for each line] [bytes: only lines of so many; 0: all] [reduce: to rank 0; send:
+//   from even ranks to odd ones]
 //
 // A line tells the best of many means over half a millisecond or one call; through the staging areas and,
 // from 1 MiB on, in place in the other processes' device memory. "queued" submits up to 100 calls before it
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <thread>
 
 #include "base/clock.h"
@@ -87,6 +89,11 @@ void Child(int memory, uint32_t rank, uint32_t ranks, double seconds, size_t onl
     o.send = send;
     o.receive = receive;
     o.count = bytes / 4;
+    if (kind == coll::Kind::kSend) {
+      const bool sends = rank % 2 == 0;
+      o.kind = sends ? coll::Kind::kSend : coll::Kind::kReceive;
+      o.messages = {{sends, sends ? send : receive, o.count, o.type, rank ^ 1u}};
+    }
     me->board.SetReadsPeers(in_place);
     if (in_place) Measure(*me, o, 4, 1, 1);                  // after three of them blocks are moved
     double guess = 2e-6 + static_cast<double>(bytes) / 3e9;  // the same on all ranks
@@ -94,8 +101,10 @@ void Child(int memory, uint32_t rank, uint32_t ranks, double seconds, size_t onl
     int repeats = std::clamp(static_cast<int>(seconds / 2 / (calls * guess)), 3, 1000);
     double one = Measure(*me, o, repeats, calls, 1);
     double many = Measure(*me, o, repeats, calls, 100);
-    const bool has_result = rank == 0 || kind == coll::Kind::kAllReduce;
-    if (has_result && receive[o.count - 1] != static_cast<float>(ranks)) std::printf("wrong result\n");
+    const bool has_result =
+        kind == coll::Kind::kSend ? rank % 2 == 1 : rank == 0 || kind == coll::Kind::kAllReduce;
+    const float expected = kind == coll::Kind::kSend ? 1.0f : static_cast<float>(ranks);
+    if (has_result && receive[o.count - 1] != expected) std::printf("wrong result\n");
     if (rank == 0) {
       std::printf("%u processes %10zu B %s  %10.2f us  %6.2f GB/s   queued %10.2f us  %6.2f GB/s\n", ranks,
                   bytes, in_place ? "in place" : "staged  ", one / 1e3, static_cast<double>(bytes) / one,
@@ -113,7 +122,10 @@ void Child(int memory, uint32_t rank, uint32_t ranks, double seconds, size_t onl
 int main(int argc, char** argv) {
   double seconds = argc > 1 ? std::atof(argv[1]) : 1.0;
   const size_t only = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
-  const auto kind = argc > 3 ? coll::Kind::kReduce : coll::Kind::kAllReduce;
+  const std::string_view name = argc > 3 ? argv[3] : "";
+  const auto kind = name == "reduce" ? coll::Kind::kReduce
+                    : name == "send" ? coll::Kind::kSend
+                                     : coll::Kind::kAllReduce;
   for (uint32_t ranks : {2u, 4u}) {
     size_t bytes = coll::Board::Bytes(ranks, coll::Board::kStagingBytes);
     int memory = memfd_create("collective_bench", MFD_CLOEXEC);

@@ -160,6 +160,21 @@ bool Board::ReadsPeers() const {
   return others;
 }
 
+// Nobody waits for the lock: it is held for as long as a copy takes.
+bool Board::ReadMessage(const rt::FilePlace& place, std::byte* to, size_t bytes) {
+  const std::unique_lock guard(messages_lock_, std::try_to_lock);
+  if (!guard) return false;
+  messages_memory_.BeginCall();
+  const std::byte* from = messages_memory_.Find(place, bytes);
+  if (from == nullptr) {
+    SetReadsPeers(false);  // nor will it next time
+    return false;
+  }
+  std::memcpy(to, from, bytes);
+  CountInPlace();
+  return true;
+}
+
 void Board::EndTurn(Turns& turns, uint64_t number) {
   turns.ended.store(number, std::memory_order_seq_cst);
   if (turns.last.load(std::memory_order_seq_cst) != number) rt::TheEngine().Wrote(key());

@@ -229,6 +229,8 @@ class Board {
   uint64_t calls_in_place() const { return calls_in_place_.load(std::memory_order_relaxed); }
   void CountInPlace() { calls_in_place_.fetch_add(1, std::memory_order_relaxed); }
   PeerMemory& peer_memory() { return peer_memory_; }  // of whose turn it is
+  // What another rank sends, from where it lies. False where that cannot be, now or at all.
+  bool ReadMessage(const rt::FilePlace& place, std::byte* to, size_t bytes);
   // More ranks than cores.
   bool crowded() const { return crowded_; }
 
@@ -304,6 +306,8 @@ class Board {
   std::atomic<bool> reads_peers_{true};
   std::atomic<uint64_t> calls_in_place_{0};
   PeerMemory peer_memory_;
+  SpinLock messages_lock_;  // of what messages are read from
+  PeerMemory messages_memory_;
   Turns calls_;
   uint64_t rounds_before_ = 0;  // of whose turn it is
   std::unique_ptr<Turns[]> turns_;

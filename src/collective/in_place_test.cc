@@ -158,6 +158,31 @@ TEST_F(InPlace, OneRankWhoseMemoryIsNotInAFileHasAllStaged) {
   }
 }
 
+// A message is read where the sender has it, unless its memory is not in a file or the receiver cannot.
+TEST_F(InPlace, MessagesAreReadWhereTheyLie) {
+  Group group(2, 65536, Where::kApart);
+  const Bytes given = Numbers(DType::kF32, kElements, 7);
+  for (int i = 0; i < 3; ++i) {
+    const DeviceCopy from(given, i != 1);
+    const Bytes none(given.size());
+    const DeviceCopy to(none, false);
+    if (i == 2) group[1].SetReadsPeers(false);
+    const uint64_t before = InPlaceCalls(group);
+    Stream &sender = NewStream(), &receiver = NewStream();
+    for (bool sends : {true, false}) {
+      Operation o;
+      o.kind = sends ? Kind::kSend : Kind::kReceive;
+      o.count = kElements;
+      o.messages = {{sends, sends ? from.memory() : to.memory(), kElements, DType::kF32, sends ? 1u : 0u}};
+      Submit(group[sends ? 0 : 1], nullptr, sends ? sender : receiver, o);
+    }
+    Wait(sender);
+    Wait(receiver);
+    EXPECT_EQ(std::memcmp(to.memory(), given.data(), given.size()), 0);
+    EXPECT_EQ(InPlaceCalls(group) - before, i == 0 ? 1u : 0u) << i;
+  }
+}
+
 // A file is gone with its block, though others have it mapped; what comes to lie there is read anew.
 TEST_F(InPlace, MemoryThatIsFreedGoesBackAtOnce) {
   Group group(2, 65536, Where::kApart);

@@ -10,11 +10,13 @@
 #include "base/clock.h"
 #include "collective/call.h"
 #include "runtime/memory.h"
+#include "runtime/memory_sharing.h"
 
 namespace belay::coll {
 namespace {
 
 constexpr uint8_t kInPayload = 1;
+constexpr uint8_t kInFile = 2;  // the payload says where, for who can read it there
 
 // Whether one side has come and the other has not.
 bool IsWanted(const ChannelSide& by, const ChannelSide& of) { return by.number.load() > of.number.load(); }
@@ -32,7 +34,7 @@ class Side {
 
   void Start() {
     number_ = turns_.Take();
-    announced_ = over_ = false;
+    announced_ = over_ = staged_ = false;
     chunk_ = 0;
     data_ = static_cast<std::byte*>(rt::View(message_.buffer, bytes_));
   }
@@ -75,6 +77,8 @@ class Side {
     if (message_.sends && Small()) {
       side.flags = kInPayload;
       if (bytes_ > 0) std::memcpy(channel_.payload, data_, bytes_);
+    } else if (message_.sends && PutPlace()) {
+      side.flags = kInFile;
     }
     announced_ = true;
     if (message_.sends) {  // who receives may be done, and make the next, before the sender has heard of it
@@ -84,12 +88,23 @@ class Side {
     board_.Publish(side.number, number_, message_.peer);
   }
 
+  bool PutPlace() {
+    if (bytes_ < rt::SharedMemory::kLeastShown || Here() || !board_.ReadsPeers()) return false;
+    const auto place = rt::SharedMemory::Get().PlaceOf(message_.buffer, bytes_);
+    if (place) std::memcpy(channel_.payload, &*place, sizeof *place);
+    return place.has_value();
+  }
+
   bool Taken() const {
     return channel_.receiver.moved.load(std::memory_order_seq_cst) >= Mark(number_, kAllSteps);
   }
   bool CanSend() const {
     if (Taken()) return true;
     if (Small() || Here() || chunk_ == Chunks()) return false;
+    // Who receives asks for it when it cannot read it where it is.
+    if (channel_.sender.flags == kInFile &&
+        channel_.receiver.moved.load(std::memory_order_seq_cst) < Mark(number_, 0))
+      return false;
     return chunk_ < 2 || channel_.receiver.moved.load(std::memory_order_seq_cst) >= Mark(number_, chunk_ - 1);
   }
   void Send() {
@@ -108,18 +123,31 @@ class Side {
 
   bool CanReceive() const {
     if (channel_.sender.number.load(std::memory_order_seq_cst) < number_) return false;
-    return Differs() || Small() || Here() ||
+    return Differs() || Small() || Here() || IsInFile() ||
            channel_.sender.moved.load(std::memory_order_seq_cst) >= Mark(number_, chunk_ + 1);
   }
   bool Differs() const {
     return channel_.sender.count != message_.count ||
            channel_.sender.type != static_cast<uint8_t>(message_.type);
   }
+  bool IsInFile() const { return channel_.sender.flags == kInFile && !staged_; }
+  // False where the system refuses, or another stream of this rank is reading.
+  bool ReadInPlace() {
+    rt::FilePlace place;
+    std::memcpy(&place, channel_.payload, sizeof place);
+    if (!board_.ReadsPeers() || !board_.ReadMessage(place, data_, bytes_)) return false;
+    std::atomic_thread_fence(std::memory_order_acquire);  // what was read was read before the look
+    if (board_.failed()) throw board_.Failure();
+    return true;
+  }
   [[noreturn]] void FailMismatch() const;
   void Receive() {
     if (Differs()) FailMismatch();
     bool last = true;
-    if (Small() || Here()) {
+    if (IsInFile()) {
+      staged_ = !ReadInPlace();
+      last = !staged_;
+    } else if (Small() || Here()) {
       const void* from = Small() ? channel_.payload : reinterpret_cast<const void*>(channel_.sender.address);
       if (bytes_ > 0) std::memmove(data_, from, bytes_);
     } else {
@@ -142,6 +170,7 @@ class Side {
   uint64_t chunk_ = 0;
   bool announced_ = false;
   bool over_ = false;
+  bool staged_ = false;  // though it lies in a file
 };
 
 std::string SaidOf(const Message& m) {

@@ -186,6 +186,11 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
     if (o.kind == Kind::kAllReduce && o.receive != o.send)
       rt::SharedMemory::Get().Show(o.receive, extents.receive);
   }
+  for (const Message& m : o.messages) {
+    const uint64_t size = m.count * tensor::BytesOf(m.type);
+    if (m.sends && size >= rt::SharedMemory::kLeastShown && board.ReadsPeers() && !board.IsHere(m.peer))
+      rt::SharedMemory::Get().Show(m.buffer, size);
+  }
   std::unique_ptr<Call> call = o.messages.empty() && o.kind != Kind::kBatch
                                    ? MakeCollective(board, std::move(hooks), o)
                                    : MakeMessages(board, std::move(hooks), o);
