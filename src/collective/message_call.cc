@@ -1,6 +1,7 @@
 // Sends and receives: each pair of ranks has a channel in each direction, whose messages are matched in
 // order. A send is over when the data was taken. Where both ranks are in one process, who receives reads the
-// sender's buffer; else what is small comes with the announcement, and the rest in chunks.
+// sender's buffer, or its memory file where that is another process of the host; else what is small comes
+// with the announcement, and the rest in chunks.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
