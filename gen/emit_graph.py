@@ -34,15 +34,22 @@ _ARGUMENTS = {'operand': 'Tensor', 'scalar': 'Scalar', 'ints': 'Ints', 'integer'
               'boolean': 'Bool', 'dtype': 'DType'}
 
 
+def quoted(word: str) -> str:
+    return f'"{word}"'
+
+
 def door(op: GraphOp) -> str:
     if op.door is None:
         return ''
-    rows = ''
-    for param, source in zip(op.door.op.params, op.door.sources):
-        kind = _ARGUMENTS[KINDS[param.kind][2]]
-        rows += f'    {{Way::k{source.way.capitalize()}, ops::ArgKind::k{kind}, {source.index}, {source.number!r}}},\n'
-    return (f'constexpr Source k{op.type}Sources[] = {{\n{rows}}};\n'
-            f'constexpr Door k{op.type}Door{{ops::forms::ge::{op.type}, k{op.type}Sources}};\n')
+    rows, words = '', ''
+    for at, (param, source) in enumerate(zip(op.door.op.params, op.door.sources)):
+        kind, of = _ARGUMENTS[KINDS[param.kind][2]], ''
+        if source.words:
+            of = f', k{op.type}Words{at}'
+            words += f'constexpr std::string_view k{op.type}Words{at}[] = {{{", ".join(map(quoted, source.words))}}};\n'
+        rows += f'    {{Way::k{source.way.capitalize()}, ops::ArgKind::k{kind}, {source.index}, {source.number!r}{of}}},\n'
+    return (words + f'constexpr Source k{op.type}Sources[] = {{\n{rows}}};\n'
+            f'constexpr Door k{op.type}Door{{ops::forms::ge::{op.type}, k{op.type}Sources, ops::forms::ge::{op.type}Results}};\n')
 
 
 def traits(op: GraphOp) -> str:

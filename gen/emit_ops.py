@@ -91,15 +91,24 @@ def flags(param: ops_model.OpParam) -> str:
     return ', true' * param.optional
 
 
+def shape_rule(op: Operator, rule: str) -> str:
+    return f'[](const Args& a) {{ return rules::{call(op, rule)}; }}' if rule else 'nullptr'
+
+
+def type_rule(op: Operator, rule: str) -> str:
+    """Of a rule, or of a type by name."""
+    if rule and not rule.endswith(')'):
+        return f'[](const Args&) {{ return DType::k{rule.capitalize()}; }}'
+    return shape_rule(op, rule)
+
+
 def op_table(op: Operator) -> str:
     params = ''.join(f'    {{"{p.name}", {type_set(p.types)}{flags(p)}}},\n' for p in op.params)
-    shape = f'[](const Args& a) {{ return rules::{call(op, op.shape)}; }}' if op.shape else 'nullptr'
-    dtype = f'[](const Args& a) {{ return rules::{call(op, op.dtype)}; }}' if op.dtype else 'nullptr'
     args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))
     in_part = {'': '', 'reads': ',\n    InPart::kReads', 'all': ',\n    InPart::kAll'}[op.in_part]
     return (f'constexpr Param k{op.name}Params[] = {{\n{params}}};\n'
             f'constexpr Op k{op.name}Op{{\n    "{op.name}", k{op.name}Params, {op.out},\n'
-            f'    {shape},\n    {dtype},\n    [](Plan& p, const Args& a, DType compute) {{\n'
+            f'    {shape_rule(op, op.shape)},\n    {type_rule(op, op.dtype)},\n    [](Plan& p, const Args& a, DType compute) {{\n'
             f'      kernels::{op.kernel}(p, compute{args});\n    }}{in_part}}};\n')
 
 
@@ -130,16 +139,18 @@ def door_table(op: Operator, door: GraphOp) -> str:
             replace(p, types=door.door.types) if s.way in ('input', 'output') and p.types else p
             for p, s in zip(op.params, door.door.sources)])
         own = f'namespace {{\n{op_table(op)}}}  // namespace\n'
-    rows = {'input': door.inputs, 'output': door.outputs, 'attribute': door.attributes}
+    rows = {'input': door.inputs, 'output': door.outputs, 'attribute': door.attributes, 'word': door.attributes}
     params = ''
     for i, (param, source) in enumerate(zip(op.params, door.door.sources)):
         name = rows[source.way][source.index].name if source.way in rows else param.name
         how = 'kNone' if source.way not in ('input', 'output') else 'kWrite' if param.is_out else 'kRead'
         params += f'    {{"{name}", Access::{how}, {i}}},\n'
     places = ', '.join(map(str, range(len(op.params))))
+    results = ''.join(f'    {{{shape_rule(op, shape)}, {type_rule(op, dtype)}}},\n' for shape, dtype in door.door.results)
     return (own + f'constexpr FormParam k{door.type}DoorFormParams[] = {{\n{params}}};\n'
             f'constinit const Form forms::ge::{door.type}{{"{door.type}", &k{op.name}Op, '
-            f'k{door.type}DoorFormParams, {{{places}}}}};\n')
+            f'k{door.type}DoorFormParams, {{{places}}}}};\n'
+            f'constinit const ResultRule forms::ge::{door.type}Results[]{{\n{results}}};\n')
 
 
 def stage_entry(function: Function) -> str:
@@ -187,8 +198,9 @@ def entry_file(spec: Spec, operators: list[Operator]) -> str:
 
 def forms_header(operators: list[Operator]) -> str:
     names = ''.join(f'extern const Form {form.name};\n' for op in operators for form in op.forms)
-    doors = ''.join(f'extern const Form {door.type};\n' for op in operators for door in op.doors)
-    return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::forms {\n\n' + names
+    doors = ''.join(f'extern const Form {door.type};\nextern const ResultRule {door.type}Results[{len(door.outputs)}];\n'
+                    for op in operators for door in op.doors)
+    return (_TOP + '#pragma once\n\n#include "ops/result_rules.h"\n\nnamespace belay::ops::forms {\n\n' + names
             + f'\n// What nodes of graphs call.\nnamespace ge {{\n{doors}}}  // namespace ge\n'
             + '\n}  // namespace belay::ops::forms\n')
 

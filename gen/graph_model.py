@@ -35,9 +35,10 @@ class GraphAttribute:
 @dataclass(frozen=True)
 class Source:
     """Where a parameter of an operator of spec/ops comes from in a node."""
-    way: str  # input, output, attribute, whole, real
+    way: str  # input, output, attribute, word, whole, real
     index: int = 0
     number: float = 0
+    words: tuple[str, ...] = ()  # of an attribute, in the order of the numbers that they stand for
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Door:
     op: object
     sources: tuple[Source, ...]
     types: tuple[str, ...] = ()  # of the inputs, where fewer than the row has
+    results: tuple[tuple[str, str], ...] = ()  # of each output, the rule of its shape, and that of its type or the type
 
 
 @dataclass(frozen=True)

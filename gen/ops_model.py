@@ -31,8 +31,9 @@ KINDS = {
     'string': ('const char *', 'const char*', 'string'),
 }
 _ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
-             'in_part', 'max_workspace'}
+             'results', 'in_part', 'max_workspace'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
+_RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class Operator:
     kernel: str = ''
     forms: list[Form] = field(default_factory=list)
     doors: list[GraphOp] = field(default_factory=list)
+    results: dict[str, tuple[str, str]] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
     in_part: str = ''
     max_workspace: bool = False  # each form has a function for the workspace of the largest call
@@ -147,13 +149,42 @@ def literal(op: Operator, param: OpParam, text: str) -> Source:
     return Source('whole' if whole else 'real', 0, value)
 
 
+def word_of(op: Operator, param: OpParam, door: GraphOp, given: dict) -> Source:
+    """`{reduction: [none, mean, sum]}`: the place of the attribute's word."""
+    (name, words), = given.items()
+    at = next((i for i, a in enumerate(door.attributes) if a.name == name and a.kind == 'string'), None)
+    if at is None or KINDS[param.kind][2] != 'integer':
+        raise read.SpecError(f'{op.name}.{param.name}: words are those of an attribute, and stand for whole numbers')
+    return Source('word', at, words=tuple(words))
+
+
+def read_result(op: str, name: str, text: str) -> tuple[str, str]:
+    """`Same(x) OfSelf(x)` or `Same(x) f32`"""
+    match = _RESULT.match(' '.join(str(text).split()))
+    if not match:
+        raise read.SpecError(f'{op}.{name}: a result is a rule of its shape, and one of its type or the type')
+    return match[1], match[2]
+
+
+def results_of(op: Operator, door: GraphOp, ports: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Of each output of the node, what tells its shape and type."""
+    rules = ({'out': (op.shape, op.dtype)} if op.shape and op.dtype else {}) | op.results
+    outputs = [ports[port.name] for port in door.outputs]
+    if set(outputs) - set(rules) or set(outputs) != {p.name for p in op.params if p.is_out}:
+        raise read.SpecError(f'{op.name}: a door needs all results, and the rules of their shapes and types')
+    return tuple(rules[name] for name in outputs)
+
+
 def source_of(op: Operator, param: OpParam, door: GraphOp, ports: dict[str, str], given: dict) -> Source:
     """Where a parameter of the operator comes from in a node."""
     for way, rows in (('input', door.inputs), ('output', door.outputs)):
         for at, port in enumerate(rows):
             if ports[port.name] == param.name:
                 return Source(way, at)
-    text = str(given.get(param.name, param.name))
+    what = given.get(param.name, param.name)
+    if isinstance(what, dict):
+        return word_of(op, param, door, what)
+    text = str(what)
     text = text.lower() if text in ('True', 'False') else text
     for way, rows in (('attribute', door.attributes), ('input', door.inputs)):
         for at, what in enumerate(rows):
@@ -177,16 +208,14 @@ def read_door(op: Operator, row: dict | str, of_file: dict, sets: dict) -> Graph
 
     row['op'] = re.sub(r'(\w+)([?~]?)=(\w+)', named, row['op'])
     given, types = row.pop('args', {}), row.pop('types', None)
-    door = graph_model.read_op({'traits': of_file.get('traits', ())} | row | {'translate': 'RunDoor'},
-                               of_file.get('family', op.family))
+    family = row.pop('family', of_file.get('family', op.family))
+    door = graph_model.read_op({'traits': of_file.get('traits', ())} | row | {'translate': 'RunDoor'}, family)
     unknown = {p for p in ports.values() if p != '_'} - {p.name for p in op.params}
     missing = {p.name for p in (*door.inputs, *door.outputs)} - set(ports)
     if unknown or missing or set(given) - {p.name for p in op.params}:
         raise read.SpecError(f'{op.name}, door {door.type}: what is {", ".join(sorted(unknown | missing | set(given)))}?')
-    if not op.shape or not op.dtype or [p.name for p in op.params if p.is_out] != ['out']:
-        raise read.SpecError(f'{op.name}: a door needs one result and the rules of its shape and type')
     sources = tuple(source_of(op, p, door, ports, given) for p in op.params)
-    door.door = Door(op, sources, tuple(sets[types]) if types else ())
+    door.door = Door(op, sources, tuple(sets[types]) if types else (), results_of(op, door, ports))
     return door
 
 
@@ -210,6 +239,7 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}),
+                  results={n: read_result(name, n, t) for n, t in row.get('results', {}).items()},
                   in_part=row.get('in_part', content.get('in_part', '')), max_workspace=row.get('max_workspace', False))
     if op.in_part not in ('', 'reads', 'all'):
         raise read.SpecError(f'{op.name}: in_part is reads or all, not {op.in_part}')

@@ -16,7 +16,7 @@ import ops_model
 
 TRIES = 200  # draws for one case: few have the types and numbers that a node may have
 _SETTERS = {'float': ('Float', ctypes.c_float), 'int': ('Int', ctypes.c_int64), 'bool': ('Bool', ctypes.c_uint8),
-            'type': ('DataType', ctypes.c_int), 'ints': ('ListInt', None)}
+            'type': ('DataType', ctypes.c_int), 'string': ('String', ctypes.c_char_p), 'ints': ('ListInt', None)}
 
 
 _SCALE, _ALPHA, _VALUE = 1.0507009873554805, 1.6732632423543772, 2.5
@@ -61,9 +61,9 @@ class SingleOperators:
         for name in ('aclCreateTensorDesc', 'aclCreateDataBuffer', 'aclopCreateAttr'):
             getattr(self._acl, name).restype = ctypes.c_void_p
 
-    def run(self, kind: str, inputs: list[Tensor | None], out: Tensor, attributes: list) -> np.ndarray:
-        """The result; raises RuntimeError with the message where the call is refused."""
-        tensors = [self._bind(t) for t in (*inputs, out)]
+    def run(self, kind: str, inputs: list[Tensor | None], outs: list[Tensor], attributes: list) -> list[np.ndarray]:
+        """The results; raises RuntimeError with the message where the call is refused."""
+        tensors = [self._bind(t) for t in (*inputs, *outs)]
         attr = ctypes.c_void_p(self._acl.aclopCreateAttr())
         for name, how, value in attributes:
             setter, ctype = _SETTERS[how]
@@ -73,14 +73,12 @@ class SingleOperators:
             else:
                 call(attr, name.encode(), ctype(value))
         descs, buffers = ([ctypes.c_void_p(t[i]) for t in tensors] for i in (0, 1))
-        count = len(inputs)
-        code = self._compiler.aclopCompileAndExecute(
-            kind.encode(), count, (ctypes.c_void_p * count)(*descs[:-1]), (ctypes.c_void_p * count)(*buffers[:-1]),
-            1, (ctypes.c_void_p * 1)(descs[-1]), (ctypes.c_void_p * 1)(buffers[-1]), attr, 0, 0, None,
-            self._device.stream)
+        given = [(count, (ctypes.c_void_p * count)(*descs[at:at + count]), (ctypes.c_void_p * count)(*buffers[at:at + count]))
+                 for at, count in ((0, len(inputs)), (len(inputs), len(outs)))]
+        code = self._compiler.aclopCompileAndExecute(kind.encode(), *given[0], *given[1], attr, 0, 0, None,
+                                                     self._device.stream)
         code = code or self._acl.aclrtSynchronizeStream(self._device.stream)
-        result = np.empty(max(int(np.prod(out.shape, dtype=np.int64)), 1), DTYPES[out.dtype].numpy)
-        self._device.copy(result.ctypes.data, tensors[-1][2], result.nbytes, binding.DEVICE_TO_HOST)
+        results = [self._read(out, address) for out, (_, _, address) in zip(outs, tensors[len(inputs):])]
         self._acl.aclopDestroyAttr(attr)
         for desc, buffer, address in tensors:
             self._acl.aclDestroyTensorDesc(ctypes.c_void_p(desc))
@@ -88,7 +86,13 @@ class SingleOperators:
             self._device.free(address)
         if code != binding.OK:
             raise RuntimeError(f'{code}: {self._device.message()}')
-        return from_memory(result.reshape(out.shape), out.dtype)
+        return results
+
+    def _read(self, out: Tensor, address: int) -> np.ndarray:
+        memory = np.empty(max(int(np.prod(out.shape, dtype=np.int64)), 1), DTYPES[out.dtype].numpy)
+        self._device.copy(memory.ctypes.data, address, memory.nbytes, binding.DEVICE_TO_HOST)
+        count = int(np.prod(out.shape, dtype=np.int64))
+        return from_memory(memory[:count].reshape(out.shape), out.dtype)
 
     def _bind(self, tensor: Tensor) -> tuple[int, int, int]:
         """The description, the buffer, and its memory."""
@@ -109,15 +113,25 @@ def form_of(op, door, tables: dict):
         row = tables.get(form.name)
         if not row or [len(p.indices) for p in form.params] != [1] * len(op.params):
             continue
-        tensors = {p.indices[0] for p in form.params if p.kind in ('tensor', 'operand')}
-        if tensors == {i for i, s in enumerate(door.door.sources) if s.way in ('input', 'output')}:
+        tensors = {p.indices[0] for p in form.params if p.kind in ('tensor', 'operand', 'out')}
+        ports = {i for i, s in enumerate(door.door.sources) if s.way in ('input', 'output')}
+        if tensors == {i for i in ports if op.params[i].kind != 'ints'}:
             return form, row
     return None, None
 
 
-def natural(op, arguments: dict) -> str | None:
-    """The type that the result has by itself; None where the operands' types differ."""
-    rule = ops_model.split_call(op.dtype)[0]
+def natural(rule: str, arguments: dict) -> str | None:
+    """The type that a result has by itself; None where the operands' types differ."""
+    if not rule.endswith(')'):
+        return rule
+    rule, names = ops_model.split_call(rule)
+    if rule == 'OfSelf':
+        return arguments[names[0]].dtype
+    if rule in ('CommonOrSingle', 'PlaceOf'):
+        types = {arguments[name].dtype for name in names}
+        if rule == 'PlaceOf':
+            return 'i64' if 'i64' in types else 'i32'
+        return types.pop() if len(types) == 1 else 'f32'
     if rule == 'Wanted':
         return arguments['dtype']
     if rule == 'Truth':
@@ -131,11 +145,18 @@ def node_of(op, door, arguments: dict):
     inputs, attributes = [None] * len(door.inputs), []
     for param, source in zip(op.params, door.door.sources):
         value = arguments[param.name]
-        if source.way == 'input':
+        if source.way == 'input' and isinstance(value, list):
+            inputs[source.index] = Tensor('i64', (len(value),), np.array(value, np.int64))
+        elif source.way == 'input':
+            if value is None and param.optional:
+                continue
             allowed = door.door.types or param.types
             if not isinstance(value, Tensor) or value.dtype not in allowed:
                 return None
             inputs[source.index] = value
+        elif source.way == 'word':
+            attribute = door.attributes[source.index]
+            attributes.append((attribute.name, attribute.kind, source.words[value].encode()))
         elif source.way == 'attribute':
             attribute = door.attributes[source.index]
             plain = value.value if isinstance(value, Scalar) else DTYPES[value].code if isinstance(value, str) else value
@@ -146,18 +167,21 @@ def node_of(op, door, arguments: dict):
                 return None
     same = {t.dtype for t in inputs if t is not None and t.dtype != 'bool'}
     needed = [i for i, port in zip(inputs, door.inputs) if port.kind != 'optional' or i is not None]
-    return (needed, attributes) if len(same) <= 1 and None not in needed else None
+    fits = len(same) <= 1 or op.results  # these say which types differ
+    return (needed, attributes) if fits and None not in needed else None
 
 
 def draw(op, door, form, row, known, rng):
     for _ in range(TRIES):
         case = row.make(Random(rng, empty=0), known[form.name])
         arguments = {op.params[p.indices[0]].name: a for p, a in zip(form.params, case.arguments, strict=True)}
-        out = arguments['out']
+        results = sorted((s.index, p.name) for p, s in zip(op.params, door.door.sources) if s.way == 'output')
+        names = [name for _, name in results]
+        outs = [arguments[name] for name in names]
         node = node_of(op, door, arguments)
-        if node and out.dtype == natural(op, arguments):
-            place = next(i for i, p in enumerate(form.params) if p.is_out)
-            return *node, out, case.wants[place]
+        if node and all(out and out.dtype == natural(rule, arguments) for out, (_, rule) in zip(outs, door.door.results)):
+            place = {op.params[p.indices[0]].name: i for i, p in enumerate(form.params)}
+            return *node, outs, [case.wants[place[name]] for name in names]
     return None
 
 
@@ -175,7 +199,7 @@ def draw_formula(op, door, rng):
         data = [t.data.astype(np.float64) if t.dtype == 'f32' else t.data for t in inputs]
         value = np.asarray(FORMULAS[door.type](*data))
     dtype = 'bool' if op.dtype.startswith('Truth') else inputs[0].dtype
-    return inputs, ATTRIBUTES.get(door.type, []), Tensor(dtype, value.shape), cases.Want(value)
+    return inputs, ATTRIBUTES.get(door.type, []), [Tensor(dtype, value.shape)], [cases.Want(value)]
 
 
 def check(device: binding.Device, tables: dict, generator, times: int) -> tuple[list[str], int, list[str]]:
@@ -193,12 +217,13 @@ def check(device: binding.Device, tables: dict, generator, times: int) -> tuple[
                 if drawn is None:
                     without.append(door.type)
                     break
-                inputs, attributes, out, want = drawn
-                want = want if isinstance(want, cases.Want) else cases.Want(np.asarray(want))
+                inputs, attributes, outs, wants = drawn
                 ran += 1
                 try:
-                    cases.compare(single.run(door.type, inputs, out, attributes), want, out.dtype)
+                    for got, want, out in zip(single.run(door.type, inputs, outs, attributes), wants, outs):
+                        want = want if isinstance(want, cases.Want) else cases.Want(np.asarray(want))
+                        cases.compare(got, want, out.dtype)
                 except (cases.Failure, RuntimeError, AssertionError) as failure:
                     shapes = [f'{t.dtype}{list(t.shape)}' for t in inputs]
-                    failures.append(f'{door.type}({", ".join(shapes)}, {attributes}) -> {out.dtype}: {failure}')
+                    failures.append(f'{door.type}({", ".join(shapes)}, {attributes}) -> {[o.dtype for o in outs]}: {failure}')
     return failures, ran, without

@@ -83,21 +83,6 @@ void SoftmaxCrossEntropyWithLogits(Translation& node) {
            {Arg(&node.in(0)), Arg(&node.in(1)), Arg(&loss), Arg(&backprop)});
 }
 
-void SignBitsPack(Translation& node) {
-  const int64_t bytes = (node.in(0).count() + 7) / 8, size = node.Int("size");
-  if (size < 1) node.Refuse("size is one or more");
-  const Tensor out = node.Out(0, DType::kU8, {size, bytes / size});
-  node.Run(ops::forms::SignBitsPack, {Arg(&node.in(0)), Arg(size), Arg(&out)});
-}
-
-void SignBitsUnpack(Translation& node) {
-  const int64_t bits = node.in(0).count() * 8, size = node.Int("size");
-  if (size < 1) node.Refuse("size is one or more");
-  const DType dtype = node.Type("dtype");
-  const Tensor out = node.Out(0, dtype, {size, bits / size});
-  node.Run(ops::forms::SignBitsUnpack, {Arg(&node.in(0)), Arg(size), Arg(dtype), Arg(&out)});
-}
-
 void StrideAdd(Translation& node) {
   constexpr int64_t kMost = 1 << 20;
   const int64_t first[] = {node.Int("x1_c1_offset"), node.Int("x2_c1_offset")}, length = node.Int("c1_len");

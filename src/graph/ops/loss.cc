@@ -88,20 +88,6 @@ void SoftMarginLossGrad(Translation& node) {
   LossGradient(node, "SoftMarginLossGrad", ops::SoftMarginGradLoops(), {});
 }
 
-void MultilabelMarginLoss(Translation& node) {
-  const std::string reduction = node.String("reduction");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    node.Refuse("reduction is none, sum or mean");
-  const Shape& shape = node.shape(0);
-  if (shape.rank() < 1 || shape.rank() > 2 || node.shape(1) != shape)
-    node.Refuse("x and target are rows of classes, or one row");
-  const int64_t how = reduction == "none" ? 0 : reduction == "mean" ? 1 : 2;
-  const Tensor out = node.Out(0, node.dtype(0), how == 0 && shape.rank() == 2 ? Shape{shape[0]} : Shape{});
-  const Tensor marks = node.Out(1, node.dtype(1), shape);
-  node.Run(ops::forms::MultilabelMarginLoss,
-           {Arg(&node.in(0)), Arg(&node.in(1)), Arg(how), Arg(&out), Arg(&marks)});
-}
-
 void BinaryCrossEntropy(Translation& node) {
   Loss(node, "BinaryCrossEntropy", ops::CrossEntropyLoops(), {}, 2);
 }

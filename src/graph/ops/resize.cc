@@ -202,19 +202,6 @@ void GridSampler2D(Translation& node) {
   });
 }
 
-void AffineGrid(Translation& node) {
-  std::vector<int64_t> size = node.ints(1);
-  if (size.size() < 3 || size.size() > 5) node.Refuse("the size needs three to five numbers");
-  Shape shape{size[0]};
-  for (size_t d = 2; d < size.size(); ++d) shape.push_back(size[d]);
-  shape.push_back(static_cast<int64_t>(size.size()) - 2);
-  Tensor out = node.Out(0, node.dtype(0), shape);
-  bool align = node.Bool("align_corners");
-  node.Step("AffineGrid", [&](ops::Plan& plan) {
-    ops::PlanAffineGrid(plan, ReadFrom(plan, node.in(0), "theta"), align, WrittenTo(plan, out, "y"));
-  });
-}
-
 namespace {
 
 // The last dimensions to `sizes`. Scales that are given are those of the coordinates, 0 where there is none.

@@ -1,8 +1,11 @@
 // Nodes that are operators of spec/ops under other names.
-#include <array>
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "graph/door.h"
 #include "graph/translation.h"
@@ -13,7 +16,7 @@ namespace {
 
 using ops::ArgKind;
 
-// The operator's arguments; the result is absent until it is known.
+// The operator's arguments; the results are absent until they are known.
 class DoorArguments {
  public:
   DoorArguments(Translation& node, const Door& door) : node_(node), door_(door) {
@@ -23,15 +26,22 @@ class DoorArguments {
   DoorArguments& operator=(const DoorArguments&) = delete;
 
   std::vector<Arg>& args() { return args_; }
-  // Its memory is the node's output 0.
-  void SetResult(DType dtype, const Shape& shape) {
-    result_ = node_.Out(0, dtype, shape);
+  // Their memory is that of the node's outputs; what a node leaves out is computed all the same.
+  void SetResults() {
+    const ops::Args asked(door_.form, args_.data());
+    for (const ops::ResultRule& rule : door_.results) AddResult(rule.dtype(asked), rule.shape(asked));
     for (size_t i = 0; i < args_.size(); ++i) {
-      if (door_.sources[i].way == Way::kOutput) args_[i] = Arg(&result_);
+      if (door_.sources[i].way == Way::kOutput) args_[i] = Arg(&results_[door_.sources[i].index]);
     }
   }
 
  private:
+  void AddResult(DType dtype, const Shape& shape) {
+    const int at = static_cast<int>(results_.size());
+    results_.push_back(at < node_.output_count() ? node_.Out(at, dtype, shape)
+                                                 : node_.Temporary(dtype, shape));
+  }
+
   Arg ArgumentOf(const Source& source) {
     switch (source.way) {
       case Way::kInput:
@@ -40,6 +50,8 @@ class DoorArguments {
         return Arg(static_cast<const Tensor*>(nullptr));
       case Way::kAttribute:
         return AttributeAs(source);
+      case Way::kWord:
+        return Arg(WordOf(source));
       case Way::kWhole:
         return Whole(source.kind, static_cast<int64_t>(source.number));
       case Way::kReal:
@@ -72,6 +84,14 @@ class DoorArguments {
     return Real(source.kind, node_.Float(schema.name));
   }
 
+  int64_t WordOf(const Source& source) {
+    const std::string_view name = node_.schema().attributes[source.index].name;
+    const auto found = std::ranges::find(source.words, node_.String(name));
+    if (found == source.words.end())
+      node_.Refuse(fmt::format("attribute '{}' is one of {}", name, fmt::join(source.words, ", ")));
+    return found - source.words.begin();
+  }
+
   Arg Ints(const std::vector<int64_t>& values) {
     return Arg(&lists_.emplace_back(values.data(), values.size()));
   }
@@ -93,17 +113,15 @@ class DoorArguments {
   std::vector<Arg> args_;
   std::deque<Scalar> scalars_;  // whose places stay
   std::deque<tensor::IntArray> lists_;
-  Tensor result_;
+  std::deque<Tensor> results_;
 };
 
 }  // namespace
 
 void RunDoor(Translation& node) {
   const Door& door = *node.schema().door;
-  const ops::Op& op = *door.form.op;
   DoorArguments arguments(node, door);
-  const ops::Args asked(door.form, arguments.args().data());
-  arguments.SetResult(op.dtype(asked), op.shape(asked));
+  arguments.SetResults();
   node.Run(door.form, arguments.args());
 }
 

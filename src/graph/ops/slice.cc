@@ -341,15 +341,6 @@ void TileD(Translation& node) { TileBy(node, node.Ints("multiples")); }
 void ReverseV2(Translation& node) { ReverseAlong(node, node.ints(1)); }
 void ReverseV2D(Translation& node) { ReverseAlong(node, node.Ints("axis")); }
 
-void Roll(Translation& node) {
-  std::vector<int64_t> shifts = node.Ints("shifts"), dims = node.Ints("dims");
-  tensor::IntArray shift_array(shifts.data(), shifts.size()), dim_array(dims.data(), dims.size());
-  Tensor out = node.Out(0, node.dtype(0), node.shape(0));
-  node.Run(ops::forms::Roll, {Arg(&node.in(0)), Arg(&shift_array), Arg(&dim_array), Arg(&out)});
-}
-
-void Tril(Translation& node) { Triangle(node, ops::forms::Tril, node.Int("diagonal")); }
-void Triu(Translation& node) { Triangle(node, ops::forms::Triu, node.Int("diagonal")); }
 void Trilu(Translation& node) {
   int64_t k = node.has(1) ? node.ints(1).at(0) : 0;
   Triangle(node, node.Int("upper") != 0 ? ops::forms::Triu : ops::forms::Tril, k);

@@ -24,16 +24,6 @@ void WithValue(Translation& node, bool largest) {
   });
 }
 
-void SoFar(Translation& node, bool largest, int64_t dim, DType place_type) {
-  const Shape& shape = node.shape(0);
-  const int axis = node.Axis(dim, std::max(shape.rank(), 1));
-  const Tensor values = node.Out(0, node.dtype(0), shape), places = node.Out(1, place_type, shape);
-  node.Step("RunningExtreme", [&](ops::Plan& plan) {
-    Operand from = Read(plan, node.in(0), "x"), value = Write(plan, values, "y");
-    ops::PlanRunningExtreme(plan, largest, from, axis, value, Write(plan, places, "indices"));
-  });
-}
-
 void Norm(Translation& node, const Tensor& x, double p, const std::vector<int64_t>& dims, const Tensor& out) {
   node.Step("Norm", [&](ops::Plan& plan) {
     Operand from = Read(plan, x, "x");
@@ -59,12 +49,6 @@ Tensor Matrices(Translation& node) {
 
 void ArgMaxWithValue(Translation& node) { WithValue(node, true); }
 void ArgMinWithValue(Translation& node) { WithValue(node, false); }
-
-void Cummax(Translation& node) { SoFar(node, true, node.Int("dim"), DType::kI64); }
-// Places are of the type that the one caller there is describes.
-void Cummin(Translation& node) {
-  SoFar(node, false, node.Int("axis"), node.dtype(0) == DType::kI64 ? DType::kI64 : DType::kI32);
-}
 
 // The sum of input * count / count_sum
 void ReduceMeanWithCount(Translation& node) {
