@@ -9,6 +9,7 @@ void Optimise(Graph& graph) {
   FindRows(graph);
   FuseAttention(graph);
   FuseConvolutions(graph);
+  FindDense(graph);
   FuseProducts(graph);
   ChooseLayouts(graph);
   FusePointwise(graph);

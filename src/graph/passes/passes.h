@@ -22,6 +22,8 @@ void FindRows(Graph& graph);
 // Scores, softmax and the product with values become one node, with the transpositions around them.
 void FuseAttention(Graph& graph);
 void FuseConvolutions(Graph& graph);
+// Convolutions by kernels as large as the image become products with a constant matrix.
+void FindDense(Graph& graph);
 // Products with constant matrices take over a bias, a residual and an activation.
 void FuseProducts(Graph& graph);
 // Keeps images with their channels last between the operators that work better so.
