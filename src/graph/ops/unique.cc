@@ -49,12 +49,9 @@ std::vector<int64_t> InOrder(const std::vector<std::vector<T>>& slices) {
 }
 template <class T>
 std::vector<int64_t> InOrder(const std::vector<T>& numbers) {
-  const size_t n = numbers.size();
-  std::vector<ops::WideKey> keys(2 * n);
-  for (size_t i = 0; i < n; ++i) keys[i] = {ops::OrderKey(numbers[i]), static_cast<int64_t>(i)};
-  ops::SortKeys(keys.data(), static_cast<int64_t>(n), static_cast<int64_t>(n), true);
-  std::vector<int64_t> places(n);
-  for (size_t i = 0; i < n; ++i) places[i] = keys[i].place();
+  std::vector<ops::WideKey> keys(2 * numbers.size());
+  std::vector<int64_t> places(numbers.size());
+  ops::PlacesInOrder(numbers.data(), static_cast<int64_t>(numbers.size()), keys.data(), places.data());
   return places;
 }
 

@@ -47,12 +47,12 @@ void MakeDense(Editor& edit, int n, const Constant& weights) {
   const Node node = edit.at(n);
   const int64_t batch = node.types[0].shape[0], channels = weights->shape()[0],
                 terms = weights->count() / channels;
-  const auto shaped = [&](const char* name, Port from, const Shape& shape) {
-    std::vector<int64_t> sizes(shape.begin(), shape.end());
-    const Port to = edit.AddConstant(node.name + name, IntsConstant(sizes));
-    return edit.AddNode(node.name + name, "Reshape", {from, to}, {DType::kF32, Format::kND, true, shape});
+  const auto sizes = [&](const char* name, const Shape& shape) {
+    return edit.AddConstant(node.name + name, IntsConstant(std::vector<int64_t>(shape.begin(), shape.end())));
   };
-  const Port row = shaped("_row", node.inputs[0], {batch, terms});
+  const Shape flat{batch, terms};
+  const Port row = edit.AddNode(node.name + "_row", "Reshape", {node.inputs[0], sizes("_row_sizes", flat)},
+                                {DType::kF32, Format::kND, true, flat});
   const Port matrix = edit.AddConstant(
       node.name + "_matrix",
       std::make_shared<HostTensor>(DType::kF32, Shape{channels, terms}, weights->data(), weights));
@@ -66,10 +66,7 @@ void MakeDense(Editor& edit, int n, const Constant& weights) {
     if (const auto found = node.attributes.find(name); found != node.attributes.end())
       attributes[name] = found->second;
   }
-  const Shape& result = node.types[0].shape;
-  const Port sizes = edit.AddConstant(node.name + "_sizes",
-                                      IntsConstant(std::vector<int64_t>(result.begin(), result.end())));
-  static_cast<void>(edit.Rewrite(n, "Reshape", {dense, sizes}, {}));
+  static_cast<void>(edit.Rewrite(n, "Reshape", {dense, sizes("_sizes", node.types[0].shape)}, {}));
 }
 
 }  // namespace

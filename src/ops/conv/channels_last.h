@@ -65,13 +65,6 @@ struct PackedOperand {
   }
 };
 
-// Of what stays as it is or is loaded; null where there is neither.
-inline const float* FloatsOf(const std::shared_ptr<const char[]>& constant, const PackedOperand& given,
-                             const Frame& frame) {
-  if (constant == nullptr && !given.present()) return nullptr;
-  return reinterpret_cast<const float*>(constant != nullptr ? constant.get() : given.Loaded(frame));
-}
-
 // The elements of an operand that stay what they are, packed.
 std::shared_ptr<char[]> PackedConstant(const Operand& operand, const void* elements, DType type);
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/plane_conv_loops.h"
+#include "ops/conv/plane_operands.h"
 #include "ops/loop_nest.h"
 #include "ops/scratch.h"
 
@@ -152,21 +152,19 @@ struct Planes {
 
 struct PlaneConvBody {
   std::shared_ptr<const Planes> layout;
-  std::shared_ptr<const char[]> constant_weights, constant_bias;  // null: read at each run
-  PackedOperand input, weight, bias, out;
+  PlaneOperands operands;
   PieceScratch<float> scratch;
   const PlaneConvLoops* loops = &BestPlaneConvLoops();
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const float*>(input.Loaded(frame));
-    const float* weights = FloatsOf(constant_weights, weight, frame);
-    const float* added = FloatsOf(constant_bias, bias, frame);
-    auto* result = reinterpret_cast<float*>(out.Result(frame));
+    const float *from = operands.Input(frame), *weights = operands.Weights(frame);
+    const float* added = operands.Bias(frame);
+    float* result = operands.Result(frame);
     scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       std::fill_n(memory, layout->scratch_floats(), 0.0f);
       for (int64_t i = begin; i < end; ++i) Chunk(i, from, weights, added, result, memory);
     });
-    out.Store(frame);
+    operands.Store(frame);
   }
 
  private:
@@ -318,34 +316,15 @@ bool Fits(const ConvGeometry& g, int d) {
 }  // namespace
 
 bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
-  float low, high;
-  const Tensor& x = *args.input.tensor;
   return g.groups > 1 && g.groups == g.in_channels && g.is_image() && !IsDeep(g) &&
-         g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && !args.residual.present() &&
-         args.packed_weight == nullptr && FindClip(args.activation, &low, &high) &&
-         ComputeType(x.dtype) == DType::kF32 && SameLayout(x.shape, x.strides, PackedStrides(x.shape));
+         g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && LieAsPlanes(args);
 }
 
 void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
   auto layout = std::make_shared<Planes>(g);
   FindClip(args.activation, &layout->low, &layout->high);
   PlaneConvBody body;
-  auto place = [&](const Operand& operand, bool loading) {
-    return PackedOperand(plan, operand, DType::kF32, false, loading);
-  };
-  body.input = place(args.input, true), body.out = place(args.out, false);
-  if (args.constant_weight != nullptr) {
-    body.constant_weights = PackedConstant(args.weight, args.constant_weight, DType::kF32);
-  } else {
-    body.weight = place(args.weight, true);
-  }
-  if (args.bias.present()) {
-    if (args.constant_bias != nullptr) {
-      body.constant_bias = PackedConstant(args.bias, args.constant_bias, DType::kF32);
-    } else {
-      body.bias = place(args.bias, true);
-    }
-  }
+  body.operands = PlaneOperands(plan, args);
   const int64_t each = layout->rows_together * layout->pitch * layout->taps();
   body.scratch = {plan, g.batch * g.in_channels * layout->chunks,
                   std::max<int64_t>(1, 4 * LoopNest::kGrain / std::max<int64_t>(each, 1)),

@@ -1,13 +1,11 @@
 #include "ops/conv/plane_product.h"
 
 #include <algorithm>
-#include <memory>
 
-#include "base/error.h"
 #include "base/parallel.h"
-#include "ops/conv/channels_last.h"
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/plane_conv_loops.h"
+#include "ops/conv/plane_operands.h"
 #include "ops/matmul/gemm.h"
 
 namespace belay::ops {
@@ -20,20 +18,18 @@ struct PlaneProductBody {
   int64_t in_channels, out_channels, pixels, groups, part, parts, count;
   float low, high;
   bool split;
-  std::shared_ptr<const char[]> constant_weights, constant_bias;  // null: read at each run
-  PackedOperand input, weight, bias, out;
+  PlaneOperands operands;
   const PlaneConvLoops* loops = &BestPlaneConvLoops();
   const GemmBackend* backend = &BestGemm();
 
   void operator()(const Frame& frame) const {
-    const auto* from = reinterpret_cast<const float*>(input.Loaded(frame));
-    const float* weights = FloatsOf(constant_weights, weight, frame);
-    const float* added = FloatsOf(constant_bias, bias, frame);
-    auto* to = reinterpret_cast<float*>(out.Result(frame));
+    const float *from = operands.Input(frame), *weights = operands.Weights(frame);
+    const float* added = operands.Bias(frame);
+    float* to = operands.Result(frame);
     ParallelFor(count, split ? 1 : count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) Part(i, from, weights, added, to);
     });
-    out.Store(frame);
+    operands.Store(frame);
   }
 
   void Part(int64_t i, const float* from, const float* weights, const float* added, float* to) const {
@@ -65,35 +61,17 @@ bool PaysAsPlanes(int64_t in_channels, int64_t out_channels, int64_t pixels) {
 }
 
 bool IsPlaneProduct(const ConvArgs& args, const ConvGeometry& g) {
-  float low, high;
-  const Tensor& x = *args.input.tensor;
   for (int d = 0; d < 3; ++d) {
     if (g.kernel[d] != 1 || g.stride[d] != 1 || g.before[d] != 0 || g.in[d] != g.out[d]) return false;
   }
-  return !g.transposed && !args.exact && !args.bf16 && !IsDeep(g) && !args.residual.present() &&
-         args.packed_weight == nullptr &&
-         PaysAsPlanes(g.in_channels / g.groups, g.out_channels / g.groups, PlaneSize(g)) &&
-         FindClip(args.activation, &low, &high) && ComputeType(x.dtype) == DType::kF32 &&
-         SameLayout(x.shape, x.strides, PackedStrides(x.shape));
+  return !g.transposed && !args.exact && !args.bf16 && !IsDeep(g) &&
+         PaysAsPlanes(g.in_channels / g.groups, g.out_channels / g.groups, PlaneSize(g)) && LieAsPlanes(args);
 }
 
 void PlanPlaneProduct(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
   PlaneProductBody body;
   FindClip(args.activation, &body.low, &body.high);
-  auto place = [&](const Operand& operand, bool loading) {
-    return PackedOperand(plan, operand, DType::kF32, false, loading);
-  };
-  body.input = place(args.input, true), body.out = place(args.out, false);
-  if (args.constant_weight != nullptr) {
-    body.constant_weights = PackedConstant(args.weight, args.constant_weight, DType::kF32);
-  } else {
-    body.weight = place(args.weight, true);
-  }
-  if (args.bias.present() && args.constant_bias != nullptr) {
-    body.constant_bias = PackedConstant(args.bias, args.constant_bias, DType::kF32);
-  } else if (args.bias.present()) {
-    body.bias = place(args.bias, true);
-  }
+  body.operands = PlaneOperands(plan, args);
   constexpr int64_t kFloats = 64 * 1024, kLeast = 512, kSmall = 1 << 16;
   body.in_channels = g.in_channels / g.groups, body.out_channels = g.out_channels / g.groups;
   body.pixels = PlaneSize(g), body.groups = g.groups;

@@ -35,9 +35,8 @@ double ProductAt(const PlaneProductCase& c, const float* x, const float* w, cons
   return std::clamp<double>(sum, low, high);
 }
 
-Tensor AsFloats(const Tensor& from, Sample& to) {
+void AsFloats(const Tensor& from, Sample& to) {
   tensor::Convert(DType::kF32, to.tensor.data, from.dtype, from.data, from.count());
-  return to.tensor;
 }
 
 void ExpectProduct(const PlaneProductCase& c, bool as_planes) {

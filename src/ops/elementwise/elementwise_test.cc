@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "base/simd_targets.h"
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/sample.h"
+#include "ops/testing/simd_levels.h"
 #include "tensor/promote.h"
 
 namespace belay::ops {
@@ -32,12 +32,8 @@ void CheckAdd(Sample& a, Sample& b, Sample& out, double alpha_value) {
       << a.tensor.ToString() << " + " << b.tensor.ToString() << " -> " << out.tensor.ToString();
 }
 
-class Elementwise : public ::testing::TestWithParam<int> {
+class Elementwise : public testing::SimdLevels {
  protected:
-  void SetUp() override {
-    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
-  }
-  void TearDown() override { simd::SetLevel(9); }
   std::mt19937 rng_{20240811};
 };
 INSTANTIATE_TEST_SUITE_P(Simd, Elementwise, ::testing::Values(0, 1, 2));

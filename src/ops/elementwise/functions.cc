@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/arcs-inl.h"
+#include "ops/elementwise/vectors-inl.h"
 
 #ifndef BELAY_OPS_FUNCTIONS_ONCE
 #define BELAY_OPS_FUNCTIONS_ONCE
@@ -167,33 +168,15 @@ void Unary(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
   }
 }
 
-// Where products are fused, the functions of arcs-inl.h, what is left over as a vector, too.
+// Where products are fused, the functions of arcs-inl.h.
 #if HWY_NATIVE_FMA
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <class Value>
-HWY_INLINE void ArcVectors(void* out, const void* const* in, int64_t n, Value value) {
-  const hn::ScalableTag<float> d;
-  const ArcMath<hn::ScalableTag<float>> math{d};
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto* x = static_cast<const float*>(in[0]);
-  auto* o = static_cast<float*>(out);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(value(math, hn::LoadU(d, x + i)), d, o + i);
-  HWY_ALIGN float rest[HWY_MAX_BYTES / sizeof(float)] = {};
-  std::copy_n(x + i, n - i, rest);
-  hn::Store(value(math, hn::Load(d, rest)), d, rest);
-  std::copy_n(rest, n - i, o + i);
-}
-void AsinVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
-  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Asin(x); });
-}
-void AcosVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
-  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Acos(x); });
-}
-void AtanVectors(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
-  ArcVectors(out, in, n, [](const auto& math, auto x) { return math.Atan(x); });
-}
+#define BELAY_ARC_LOOP(Name)                                                                            \
+  void Name##Vectors(void* out, const void* const* in, const LoopAttributes& attributes, int64_t n) {   \
+    EachVector<ArcMath>(out, in, attributes, n, [](const auto& m, auto x, auto) { return m.Name(x); }); \
+  }
+BELAY_ARC_LOOP(Asin)
+BELAY_ARC_LOOP(Acos)
+BELAY_ARC_LOOP(Atan)
 constexpr PointwiseLoop kAsin = &AsinVectors, kAcos = &AcosVectors, kAtan = &AtanVectors;
 #else
 constexpr PointwiseLoop kAsin = &Unary<Asin>, kAcos = &Unary<Acos>, kAtan = &Unary<Atan>;
@@ -377,24 +360,17 @@ void Divisions(void* out, const void* const* in, const LoopAttributes&, int64_t 
 }
 
 // By a negative number, too, all is shifted out, as by too large a one.
-struct LeftShift {
-  static uint32_t Of(uint32_t a, uint32_t b) { return a << (b & 31); }
-};
-struct RightShift {
-  template <class T>
-  static T Of(T a, uint32_t b) {
-    return static_cast<T>(a >> (b & 31));
-  }
-};
-template <class F, class T>
+template <class T, bool kLeft>
 void Shifts(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
   using Bits = std::make_unsigned_t<T>;
+  constexpr Bits kWidth = sizeof(T) * 8;
   auto* o = static_cast<T*>(out);
   const auto* x = static_cast<const T*>(in[0]);
   const auto* y = static_cast<const Bits*>(in[1]);
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {
-    const auto shifted = static_cast<T>(F::Of(x[i], y[i]));
-    o[i] = y[i] < sizeof(T) * 8 ? shifted : T{0};
+    const Bits b = y[i] & (kWidth - 1);
+    const auto shifted = static_cast<T>(kLeft ? static_cast<Bits>(static_cast<Bits>(x[i]) << b) : x[i] >> b);
+    o[i] = y[i] < kWidth ? shifted : T{0};
   }
 }
 
@@ -452,10 +428,14 @@ const PointwiseLoop* FunctionLoops() {
                                             &IntegerPowers<int32_t>,
                                             &IntegerPowers<int64_t>,
                                             &IntegerPowers<uint64_t>,
-                                            &Shifts<LeftShift, int32_t>,
-                                            &Shifts<RightShift, int32_t>,
-                                            &Shifts<LeftShift, uint8_t>,
-                                            &Shifts<RightShift, uint8_t>};
+                                            &Shifts<int32_t, true>,
+                                            &Shifts<int64_t, true>,
+                                            &Shifts<uint64_t, true>,
+                                            &Shifts<uint8_t, true>,
+                                            &Shifts<int32_t, false>,
+                                            &Shifts<int64_t, false>,
+                                            &Shifts<uint64_t, false>,
+                                            &Shifts<uint8_t, false>};
   return loops;
 }
 

@@ -26,8 +26,12 @@ enum class Function : uint8_t {
   kPowI64,
   kPowU64,
   kLeftShift,
-  kRightShift,
+  kLeftShiftI64,
+  kLeftShiftU64,
   kLeftShiftU8,
+  kRightShift,
+  kRightShiftI64,
+  kRightShiftU64,
   kRightShiftU8
 };
 

@@ -7,10 +7,10 @@
 #include <random>
 #include <vector>
 
-#include "base/simd_targets.h"
 #include "ops/elementwise/test_kernels.h"
 #include "ops/kernels.h"
 #include "ops/testing/sample.h"
+#include "ops/testing/simd_levels.h"
 
 namespace belay::ops {
 namespace {
@@ -19,13 +19,7 @@ using testing::Sample;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-class Functions : public ::testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
-  }
-  void TearDown() override { simd::SetLevel(9); }
-};
+class Functions : public testing::SimdLevels {};
 INSTANTIATE_TEST_SUITE_P(Simd, Functions, ::testing::Values(0, 1, 2));
 
 Sample Of(const std::vector<float>& values) {

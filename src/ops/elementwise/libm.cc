@@ -50,17 +50,6 @@ T FloorQuotient(T a, T b) {
   }
 }
 
-template <class T>
-T ShiftedLeft(T a, T b) {  // by a negative number: all is shifted out, as by too large a one
-  using Bits = std::make_unsigned_t<T>;
-  return static_cast<Bits>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(static_cast<Bits>(a) << b);
-}
-template <class T>
-T ShiftedRight(T a, T b) {
-  using Bits = std::make_unsigned_t<T>;
-  return static_cast<Bits>(b) >= sizeof(T) * 8 ? T{0} : static_cast<T>(a >> b);
-}
-
 // clang-format off
 #define BELAY_LIBM_FUNCTIONS(X)  \
   X(Sinh, std::sinh(a))          \
@@ -88,9 +77,9 @@ T ShiftedRight(T a, T b) {
   X(BitwiseOr, a | b)              \
   X(BitwiseXor, a ^ b)
 // The bits of a byte that are shifted to the left are those of a signed one.
-#define BELAY_SHIFTS(X)                  \
-  X(LeftShift, ShiftedLeft(a, b), true)  \
-  X(RightShift, ShiftedRight(a, b), false)
+#define BELAY_SHIFTS(X) \
+  X(LeftShift, true)    \
+  X(RightShift, false)
 // clang-format on
 
 #define BELAY_DEFINE_FUNCTION(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
@@ -105,15 +94,13 @@ T ShiftedRight(T a, T b) {
             .u64 = &Name##Loop<uint64_t>};              \
   }
 #define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
-// Of i32 and bytes by vectors.
-#define BELAY_DEFINE_SHIFT(Name, value, of_signed_bytes)   \
-  BELAY_BINARY_LOOP(Name, value)                           \
-  PointwiseLoops Name##Loops() {                           \
-    return {.i32 = BestFunctionLoop(Function::k##Name),    \
-            .i64 = &Name##Loop<int64_t>,                   \
-            .u64 = &Name##Loop<uint64_t>,                  \
-            .u8 = BestFunctionLoop(Function::k##Name##U8), \
-            .wraps = of_signed_bytes};                     \
+#define BELAY_DEFINE_SHIFT(Name, of_signed_bytes)            \
+  PointwiseLoops Name##Loops() {                             \
+    return {.i32 = BestFunctionLoop(Function::k##Name),      \
+            .i64 = BestFunctionLoop(Function::k##Name##I64), \
+            .u64 = BestFunctionLoop(Function::k##Name##U64), \
+            .u8 = BestFunctionLoop(Function::k##Name##U8),   \
+            .wraps = of_signed_bytes};                       \
   }
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
 

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "base/simd_targets.h"
 #include "ops/elementwise/test_kernels.h"
 #include "ops/elementwise/unlisted.h"
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
+#include "ops/testing/simd_levels.h"
 
 namespace belay::ops {
 namespace {
@@ -19,12 +19,8 @@ using reference::Real;
 using testing::Layout;
 using testing::Sample;
 
-class Pointwise : public ::testing::TestWithParam<int> {
+class Pointwise : public testing::SimdLevels {
  protected:
-  void SetUp() override {
-    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
-  }
-  void TearDown() override { simd::SetLevel(9); }
   std::mt19937 rng_{9};
 };
 INSTANTIATE_TEST_SUITE_P(Simd, Pointwise, ::testing::Values(0, 1, 2));

@@ -104,12 +104,12 @@ struct VectorMath {
   }
 };
 
-// value(math, x, p) for each vector of elements; what is left is computed as a vector, too.
-template <class Value>
+// value(Math, x, p) for each vector of elements; what is left is computed as a vector, too.
+template <template <class> class Math = VectorMath, class Value>
 HWY_INLINE void EachVector(void* out, const void* const* in, const LoopAttributes& attributes, int64_t n,
                            Value value) {
   const hn::ScalableTag<float> d;
-  const VectorMath<hn::ScalableTag<float>> math{d};
+  const Math<hn::ScalableTag<float>> math{d};
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto p = hn::Set(d, attributes.As<float>(0));
   const auto* x = static_cast<const float*>(in[0]);

@@ -10,21 +10,7 @@
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kSide = kFloatSquare;
-
-// Less than a square on one side: by small squares, of which the last may begin before the one in front ends.
-void TransposeNarrow(const float* from, float* to, int64_t rows, int64_t columns, int64_t from_ld,
-                     int64_t to_ld) {
-  constexpr int64_t kSmall = Square<float>::kSide;
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
-  for (int64_t i = 0; i < rows; i += kSmall) {
-    for (int64_t k = 0; k < columns; k += kSmall) {
-      const int64_t r = std::min(i, rows - kSmall), c = std::min(k, columns - kSmall);
-      Square<float>::Turn(reinterpret_cast<const char*>(from + r * from_ld + c), from_ld * kBytes,
-                          reinterpret_cast<char*>(to + c * to_ld + r), to_ld * kBytes);
-    }
-  }
-}
+constexpr int64_t kSide = kFloatSquare, kOfFloat = sizeof(float);
 
 // So few channels that a block would be mostly edge, as in pictures.
 constexpr int64_t kFew = 4;
@@ -84,8 +70,10 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
       if (std::min(shorter, end - begin) >= kSide) {
         turn(from_square, columns, to_square, rows);
       } else {
-        TransposeNarrow(from_square, to_square, by_columns ? std::min(kSide, shorter) : end - begin,
-                        by_columns ? end - begin : std::min(kSide, shorter), columns, rows);
+        const int64_t narrow = std::min(kSide, shorter);  // less than a large square on one side
+        TurnBySquares<float>(reinterpret_cast<const char*>(from_square), columns * kOfFloat,
+                             reinterpret_cast<char*>(to_square), rows * kOfFloat,
+                             by_columns ? narrow : end - begin, by_columns ? end - begin : narrow);
       }
     }
   };

@@ -2,6 +2,7 @@
 // slower.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -53,5 +54,20 @@ class Square {
     }
   }
 };
+
+// to[c][r] = from[r][c] of rows and columns that fill a square at least: the last squares may begin before
+// those in front of them end. Steps in bytes.
+template <class T>
+void TurnBySquares(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t rows,
+                   int64_t columns) {
+  constexpr int64_t kSide = Square<T>::kSide, kBytes = sizeof(T);
+  for (int64_t i = 0; i < rows; i += kSide) {
+    const int64_t r = std::min(i, rows - kSide);
+    for (int64_t k = 0; k < columns; k += kSide) {
+      const int64_t c = std::min(k, columns - kSide);
+      Square<T>::Turn(from + r * from_step + c * kBytes, from_step, to + c * to_step + r * kBytes, to_step);
+    }
+  }
+}
 
 }  // namespace belay::ops

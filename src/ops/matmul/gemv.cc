@@ -125,11 +125,12 @@ void AddPieces(const FourRows& w, const float* x, int64_t columns, float* sums) 
 
 // The last block takes its last row several times over, so that there is one order of summing only.
 void Gemv(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
+  const uintptr_t ahead = Ahead(ld);
   for (int64_t i = 0; i < rows; i += kRows) {
     const int64_t last = std::min(kRows, rows - i) - 1;
     const float* row = w + i * ld;
     const FourRows four{row, row + std::min<int64_t>(1, last) * ld, row + std::min<int64_t>(2, last) * ld,
-                        row + last * ld, Ahead(ld)};
+                        row + last * ld, ahead};
     float sums[kRows] = {};
     DotPiece(four, x, 0, std::min(columns, kPieceOfRow), sums);
     if (columns > kPieceOfRow) AddPieces(four, x, columns, sums);
@@ -169,10 +170,11 @@ template <bool kFetch>
 void AddAllRows(const float* w, int64_t ld, const float* x, int64_t columns, int64_t rows, float* y) {
   std::fill_n(y, columns, 0.0f);
   const hn::ScalableTag<float> d;
+  const uintptr_t ahead = kFetch ? Ahead(ld) : 0;
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows) {
     const float* row = w + i * ld;
-    const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld, Ahead(ld)};
+    const FourRows four{row, row + ld, row + 2 * ld, row + 3 * ld, ahead};
     const int64_t rest = AddFourRows<kFetch>(d, four, x + i, 0, columns, y);
     AddFourRows<kFetch>(Single(), four, x + i, rest, columns, y);
   }

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "base/simd_targets.h"
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/sample.h"
+#include "ops/testing/simd_levels.h"
 
 namespace belay::ops {
 namespace {
@@ -30,12 +30,8 @@ double SoftmaxError(DType type, const Shape& shape, Layout in_layout, Layout out
   return testing::Distance(out.tensor, want.tensor);
 }
 
-class Softmax : public ::testing::TestWithParam<int> {
+class Softmax : public testing::SimdLevels {
  protected:
-  void SetUp() override {
-    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
-  }
-  void TearDown() override { simd::SetLevel(9); }
   std::mt19937 rng_{5};
 };
 INSTANTIATE_TEST_SUITE_P(Simd, Softmax, ::testing::Values(0, 1, 2));

@@ -87,24 +87,13 @@ struct ArgBody {
     if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), kPlaceType, where, m);
   }
 
-  // to[k][r] = from[r][k]; the last squares may begin before those in front end.
-  void Turn(T (*to)[kBlock], const char* from, int64_t m) const {
-    constexpr int64_t kSide = Square<T>::kSide;
-    for (int64_t r = 0; r < m; r += kSide) {
-      const int64_t row = std::min(r, m - kSide);
-      for (int64_t k = 0; k < size; k += kSide) {
-        const int64_t column = std::min(k, size - kSide);
-        Square<T>::Turn(from + row * lines.step(2) + column * step, lines.step(2),
-                        reinterpret_cast<char*>(to[column] + row), sizeof(to[0]));
-      }
-    }
-  }
-
   template <class Wins>
   void Across(T* best, Place* where, const char* src, int64_t m, Wins wins) const {
     alignas(64) T buffer[kBlock], columns[kShortLine][kBlock];
     const bool whole = turned && m >= Square<T>::kSide;
-    if (whole) Turn(columns, src, m);
+    if (whole) {
+      TurnBySquares<T>(src, lines.step(2), reinterpret_cast<char*>(columns), sizeof(columns[0]), m, size);
+    }
     const auto column = [&](int64_t k) {
       return whole ? columns[k] : static_cast<const T*>(in.Load(buffer, src + k * step, m));
     };

@@ -85,13 +85,21 @@ inline void FirstOfFew(NarrowKey* keys, int64_t n, int64_t keep) {
   for (int64_t k = 0; k < keep; ++k) keys[k].both = first[k];
 }
 
-// The first `keep` of n in order. With room for as many behind them all are sorted by digits where that is
-// faster.
+// The first `keep` of n in order. Where that is all, there is room for as many behind them, to sort by
+// digits.
 template <class Keyed>
-void SortKeys(Keyed* keys, int64_t n, int64_t keep, bool has_room) {
-  if (has_room && keep == n && n >= kManyDigits) return SortByDigits(keys, keys + n, n);
+void SortKeys(Keyed* keys, int64_t n, int64_t keep) {
+  if (keep == n && n >= kManyDigits) return SortByDigits(keys, keys + n, n);
   if (keep > 0 && keep < n) std::nth_element(keys, keys + keep - 1, keys + n);
   std::sort(keys, keys + keep);
+}
+
+// The places of all values in order. `keys` is room for twice as many.
+template <class T>
+void PlacesInOrder(const T* values, int64_t n, WideKey* keys, int64_t* places) {
+  for (int64_t i = 0; i < n; ++i) keys[i] = {OrderKey(values[i]), i};
+  SortKeys(keys, n, n);
+  for (int64_t i = 0; i < n; ++i) places[i] = keys[i].place();
 }
 
 }  // namespace belay::ops

@@ -152,9 +152,9 @@ struct SortBody {
       keys[k] = E{descending ? ~key : key, k};
     }
     if constexpr (std::is_same_v<E, NarrowKey>) {
-      IsShort() ? FirstOfFew(keys, size, keep) : SortKeys(keys, size, keep, true);
+      IsShort() ? FirstOfFew(keys, size, keep) : SortKeys(keys, size, keep);
     } else {
-      SortKeys(keys, size, keep, true);
+      SortKeys(keys, size, keep);
     }
     for (int64_t k = 0; k < keep; ++k) order[k] = keys[k].place();
   }

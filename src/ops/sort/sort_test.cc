@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "base/simd_targets.h"
 #include "ops/forms.h"
 #include "ops/reference/reference.h"
 #include "ops/sort/nms.h"
 #include "ops/testing/sample.h"
+#include "ops/testing/simd_levels.h"
 
 namespace belay::ops {
 namespace {
@@ -107,13 +107,7 @@ TEST(Sort, FewOfAFewAreTheFirstOfAll) {
 }
 
 // A few of many are found on another way than by putting all in order.
-class FewOfMany : public ::testing::TestWithParam<int> {
- protected:
-  void SetUp() override {
-    if (simd::SetLevel(GetParam()) != GetParam()) GTEST_SKIP() << "this processor lacks the level";
-  }
-  void TearDown() override { simd::SetLevel(9); }
-};
+class FewOfMany : public testing::SimdLevels {};
 INSTANTIATE_TEST_SUITE_P(Simd, FewOfMany, ::testing::Values(0, 1, 2));
 
 TEST_P(FewOfMany, AreTheFirstOfAll) {

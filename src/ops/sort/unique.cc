@@ -85,7 +85,7 @@ struct UniqueBody {
     std::iota(places, firsts, int64_t{0});
     const int64_t numbers = slices.elements() * (wide == DType::kC128 ? 2 : 1);  // of a slice
     if (sorted && OfNumbers()) {
-      SortNumbers(from, keyed.At(frame), places);
+      PlacesInOrder(from, slices.count, keyed.At(frame), places);
     } else if (sorted) {
       std::sort(places, firsts, [from, numbers](int64_t a, int64_t b) {
         const int first = Compared(from + a * numbers, from + b * numbers, numbers);
@@ -107,14 +107,6 @@ struct UniqueBody {
   }
 
   bool OfNumbers() const { return slices.elements() == 1 && wide != DType::kC128; }
-
-  template <class T>
-  void SortNumbers(const T* from, WideKey* keys, int64_t* places) const {
-    const int64_t n = slices.count;
-    for (int64_t i = 0; i < n; ++i) keys[i] = {OrderKey(from[i]), i};
-    SortKeys(keys, n, n, true);
-    for (int64_t i = 0; i < n; ++i) places[i] = keys[i].place();
-  }
 
   // -1: a comes first.
   template <class T>

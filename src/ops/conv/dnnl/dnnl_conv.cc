@@ -178,11 +178,18 @@ bool ReachesBeyond(const ConvGeometry& g) {
   return false;
 }
 
-// oneDNN's products of blocks (AVX-512) crash where pixels see nothing but padding: what comes next.
-Description Safe(Description found, const ConvGeometry& g) {
-  while (ReachesBeyond(g) && Implementation(found).starts_with("brgconv")) {
-    if (!found.next_impl()) throw dnnl::error(dnnl_unimplemented, "nothing but products of blocks");
+// What oneDNN has behind its products of blocks (AVX-512). False: nothing.
+bool SkipBlocks(Description* found) {
+  while (Implementation(*found).starts_with("brgconv")) {
+    if (!found->next_impl()) return false;
   }
+  return true;
+}
+
+// Its products of blocks crash where pixels see nothing but padding: what comes next.
+Description Safe(Description found, const ConvGeometry& g) {
+  if (ReachesBeyond(g) && !SkipBlocks(&found))
+    throw dnnl::error(dnnl_unimplemented, "nothing but products of blocks");
   return found;
 }
 
@@ -195,10 +202,7 @@ Description QuicklyMade(const Description& found, const ConvGeometry& g) {
   constexpr int64_t kFewChannels = 16, kLongRow = 512;
   if (g.out_channels >= kFewChannels || g.out[2] < kLongRow || g.kernel[2] == 1) return found;
   Description next = found;
-  while (Implementation(next).starts_with("brgconv")) {
-    if (!next.next_impl()) return found;
-  }
-  return IsFast(next) ? next : found;
+  return SkipBlocks(&next) && IsFast(next) ? next : found;
 }
 
 Description Describe(const ConvSpec& spec, const memory::desc& weights) {
