@@ -5,20 +5,19 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <optional>
 #include <sstream>
+
+#include "base/whole_file.h"
 
 namespace belay::npu_smi {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string ReadAll(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+// Empty where it cannot be read: a process may end between any two lines.
+std::string ReadAll(const fs::path& path) { return ReadWholeFile(path.string()).value_or(""); }
 
 std::optional<uint32_t> NumberOf(std::string_view text) {
   uint32_t number = 0;
@@ -55,7 +54,7 @@ std::vector<uint32_t> DevicesSeen(const std::string& environment, size_t device_
 // Device memory is the only kind that a child does not inherit ("dc") and that nothing is reserved
 // for ("nr"). Nothing where there is none: the library is loaded, but its runtime was not started.
 std::optional<uint64_t> DeviceKilobytes(const fs::path& smaps) {
-  std::ifstream file(smaps);
+  std::istringstream file(ReadAll(smaps));
   std::optional<uint64_t> total;
   uint64_t resident = 0;
   for (std::string line; std::getline(file, line);) {
@@ -81,15 +80,16 @@ std::string NameOf(const fs::path& folder) {
 
 std::vector<Process> ReadProcesses(size_t device_count, const std::string& proc) {
   std::vector<Process> processes;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(proc, ignored)) {
-    auto pid = NumberOf(entry.path().filename().string());
+  std::error_code error;
+  for (fs::directory_iterator entry(proc, error), end; !error && entry != end; entry.increment(error)) {
+    const fs::path& folder = entry->path();
+    auto pid = NumberOf(folder.filename().string());
     if (!pid || static_cast<pid_t>(*pid) == getpid()) continue;
-    if (ReadAll(entry.path() / "maps").find("/libbelay_core.so") == std::string::npos) continue;
-    std::optional<uint64_t> kilobytes = DeviceKilobytes(entry.path() / "smaps");
+    if (ReadAll(folder / "maps").find("/libbelay_core.so") == std::string::npos) continue;
+    std::optional<uint64_t> kilobytes = DeviceKilobytes(folder / "smaps");
     if (!kilobytes) continue;
-    Process process{static_cast<int>(*pid), NameOf(entry.path()),
-                    DevicesSeen(ReadAll(entry.path() / "environ"), device_count), 0};
+    Process process{static_cast<int>(*pid), NameOf(folder),
+                    DevicesSeen(ReadAll(folder / "environ"), device_count), 0};
     if (process.devices.size() == 1) process.memory_mb = *kilobytes >> 10;
     processes.push_back(std::move(process));
   }

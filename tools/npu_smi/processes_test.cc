@@ -80,6 +80,21 @@ TEST_F(Processes, SeeTheDevicesOfTheirEnvironment) {
   EXPECT_EQ(devices[1].used_mb, 2u);
 }
 
+// A process that ends between the opening of a file and its reading: the first gives a descriptor, the second
+// an error, as a folder does.
+TEST_F(Processes, ThatEndMeanwhileAreLeftOut) {
+  Add("7", "", "2048");
+  Add("8", "", "2048");
+  Add("9", "", "2048");
+  for (const char* gone : {"7/maps", "9/smaps"}) {
+    fs::remove(proc_ / gone);
+    fs::create_directory(proc_ / gone);
+  }
+  std::vector<Process> processes = Read(1);
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes[0].pid, 8);
+}
+
 TEST_F(Processes, NothingIsThereWhereNothingCanBeRead) {
   EXPECT_TRUE(ReadProcesses(1, "/no/such/folder").empty());
 }

@@ -11,18 +11,15 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <map>
+
+#include "base/whole_file.h"
 
 namespace belay::hang {
 namespace {
 
-// Empty where there is no such file.
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+// Empty where there is no such file, and of a thread that has just ended.
+std::string Read(const std::string& path) { return ReadWholeFile(path).value_or(""); }
 
 // The words of a line, as numbers with or without 0x; false at one that is none.
 bool Numbers(std::string_view line, std::vector<uint64_t>* numbers) {

@@ -59,5 +59,18 @@ TEST(Threads, AThreadThatMayStillActIsNamed) {
   EXPECT_FALSE(ThreadName(getpid()).empty());
 }
 
+TEST(Threads, MayEndWhileTheyAreLookedAt) {
+  std::atomic<bool> over = false;
+  std::thread mother([&] {
+    while (!over) std::thread([] {}).join();
+  });
+  for (int looks = 0; looks < 300; ++looks) {
+    LookForAwake([](int) { return false; });
+    for (int id : ThreadIds()) ThreadName(id);
+  }
+  over = true;
+  mother.join();
+}
+
 }  // namespace
 }  // namespace belay::hang
