@@ -264,7 +264,10 @@ class DynamicInstance final : public Instance {
           std::make_shared<HostTensor>(type.dtype, type.shape, ViewOf(bound_inputs_[i]), nullptr));
     }
     const std::shared_ptr<OpListener> told = has_listener() ? listener() : nullptr;
-    std::vector<Constant> outputs = interpreter_.Run(inputs, told.get());
+    std::vector<OutputRoom> rooms;
+    for (const Buffer& buffer : bound_outputs_)
+      rooms.push_back({buffer.data == nullptr ? nullptr : ViewOf(buffer), buffer.bytes});
+    std::vector<Constant> outputs = interpreter_.Run(inputs, told.get(), rooms);
     for (size_t i = 0; i < described_.size(); ++i)
       NeedAsDescribed(graph_.name, described_, i,
                       {outputs[i]->dtype(), Format::kND, true, outputs[i]->shape()});
@@ -284,7 +287,8 @@ class DynamicInstance final : public Instance {
            "output {} ('{}') became {} bytes ({}), but its buffer has {}; give a larger one, or none", i,
            outputs_[i].name, value.bytes(), value.shape().ToString(), buffer.bytes);
     }
-    std::memcpy(ViewOf(buffer), value.data(), value.bytes());
+    std::byte* const to = reinterpret_cast<std::byte*>(ViewOf(buffer));
+    if (value.data() != to) std::memcpy(to, value.data(), value.bytes());
   }
 
   // The caller's input buffers may go before the result does. An input is copied once, however many outputs

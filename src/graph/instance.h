@@ -21,7 +21,8 @@ struct Buffer {
   bool read_now = false;  // the call reads it, so what it holds may change before the execution
 };
 
-// What an execution of a dynamic graph leaves: its outputs, when the task has run.
+// What an execution of a dynamic graph leaves: its outputs, when the task has run. Those that were given a
+// buffer may lie there.
 struct DynamicResult {
   std::vector<Constant> outputs;
 };

@@ -17,7 +17,7 @@ namespace {
 class Frames {
  public:
   Frames(const Translated& node, std::span<const Constant> inputs, NodeScratch& scratch)
-      : node_(node), values_(scratch.values), addresses_(scratch.addresses) {
+      : node_(node), values_(scratch.values), addresses_(scratch.addresses), rooms_(scratch.rooms) {
     values_.assign(node.values.size(), nullptr);
     for (size_t i = 0; i < node.values.size(); ++i) {
       if (values_[i] == nullptr) values_[i] = Make(i, inputs);  // an output that is the same memory made it
@@ -47,11 +47,23 @@ class Frames {
     const LocalValue& value = node_.values[i];
     if (i < inputs.size()) return inputs[i];
     if (value.given != nullptr) return value.given;
-    if (value.same_memory_as < 0)
+    if (value.same_memory_as < 0) {
+      if (const OutputRoom* room = RoomFor(i))
+        return std::make_shared<HostTensor>(value.dtype, value.shape, room->data, nullptr);
       return std::make_shared<HostTensor>(value.dtype, value.shape, HostTensor::Fill::kNothing);
+    }
     // An output may be an alias of what comes after it: an intermediate.
     const Constant& source = SourceOf(value.same_memory_as, inputs);
     return std::make_shared<HostTensor>(value.dtype, value.shape, source);
+  }
+
+  // Null where there is none, or too little.
+  const OutputRoom* RoomFor(size_t i) const {
+    const size_t output = i - static_cast<size_t>(node_.inputs);
+    if (output >= rooms_.size() || rooms_[output].data == nullptr) return nullptr;
+    const LocalValue& value = node_.values[i];
+    return PackedBytes(value.dtype, tensor::CountOf(value.shape)) <= rooms_[output].bytes ? &rooms_[output]
+                                                                                          : nullptr;
   }
 
   const Constant& SourceOf(int number, std::span<const Constant> inputs) {
@@ -68,6 +80,7 @@ class Frames {
   const Translated& node_;
   std::vector<Constant>& values_;
   std::vector<char*>& addresses_;
+  const std::vector<OutputRoom>& rooms_;
 };
 
 // How often each node's outputs are still wanted.
@@ -82,6 +95,18 @@ std::vector<int> CountUses(const Graph& graph) {
     if (output.port.present()) ++uses[static_cast<size_t>(output.port.node)];
   }
   return uses;
+}
+
+// Of each of the results of all nodes, `places` of each.
+std::vector<int> OutputsAlone(const Graph& graph, std::span<const size_t> places, std::span<const int> uses) {
+  std::vector<int> made_for(places.back(), -1);
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const Port& port = graph.outputs[i].port;
+    if (!port.present()) continue;
+    const auto node = static_cast<size_t>(port.node);
+    if (uses[node] == 1) made_for[places[node] + static_cast<size_t>(port.output)] = static_cast<int>(i);
+  }
+  return made_for;
 }
 
 void RunSteps(const Translated& node, std::span<const Constant> inputs, NodeScratch& scratch,
@@ -186,11 +211,13 @@ Interpreter::Interpreter(const Graph& graph)
     controls_.push_back(FindControl(node.type));
     places_.push_back(places_.back() + static_cast<size_t>(std::max(node.outputs, 1)));
   }
+  made_for_ = OutputsAlone(graph, places_, uses_);
 }
 
 Interpreter::~Interpreter() = default;
 
-std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs, OpListener* listener) {
+std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs, OpListener* listener,
+                                       std::span<const OutputRoom> rooms) {
   if (inputs.size() != graph_.inputs.size()) {
     Fail(kGraphInvalid, "graph-run-inputs", "graph '{}' takes {} inputs and got {}", graph_.name,
          graph_.inputs.size(), inputs.size());
@@ -221,6 +248,10 @@ std::vector<Constant> Interpreter::Run(std::span<const Constant> inputs, OpListe
       std::vector<Constant> outputs = RunControl(controls_[n], node, arguments, *this);
       std::move(outputs.begin(), outputs.begin() + node.outputs, results_of(n).begin());
     } else {
+      scratch_.rooms.clear();
+      for (size_t place = places_[n]; !rooms.empty() && place < places_[n + 1]; ++place)
+        scratch_.rooms.push_back(made_for_[place] < 0 ? OutputRoom{}
+                                                      : rooms[static_cast<size_t>(made_for_[place])]);
       prepared_[n].Run(node, constants_, arguments, scratch_,
                        results_of(n).first(static_cast<size_t>(node.outputs)));
     }

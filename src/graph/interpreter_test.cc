@@ -44,6 +44,28 @@ TEST(Interpreter, ReshapesWithoutCopying) {
   EXPECT_EQ(output->data(), input->data());
 }
 
+TEST(Interpreter, OutputsAreMadeInTheirRoom) {
+  Graph graph;
+  Port x{graph.AddInput("x", F32({2}))};
+  Port alone{graph.Add({.name = "alone", .type = "Neg", .inputs = {x}})};
+  Port read{graph.Add({.name = "read", .type = "Neg", .inputs = {x}})};
+  Port large{graph.Add({.name = "large", .type = "Add", .inputs = {read, x}})};
+  graph.outputs = {{alone, "alone"}, {read, "read"}, {large, "large"}, {x, "x"}};
+  float room[4][2] = {};
+  const auto of = [&](int i, size_t bytes) { return OutputRoom{reinterpret_cast<char*>(room[i]), bytes}; };
+  const std::vector rooms = {of(0, 8), of(1, 8), of(2, 7), of(3, 8)};
+  Interpreter interpreter(graph);
+  for (float factor : {1.f, 2.f}) {
+    const auto outputs = interpreter.Run(std::vector{Floats({2}, {factor, 3 * factor})}, nullptr, rooms);
+    EXPECT_EQ(static_cast<const void*>(outputs[0]->data()), room[0]);
+    EXPECT_THAT(room[0], testing::ElementsAre(-factor, -3 * factor));
+    EXPECT_THAT(outputs[1]->Reals(), testing::ElementsAre(-factor, -3 * factor)) << "a node reads it, too";
+    EXPECT_THAT(outputs[2]->Reals(), testing::ElementsAre(0, 0)) << "its room is too small";
+    EXPECT_THAT(outputs[3]->Reals(), testing::ElementsAre(factor, 3 * factor));
+    for (int i = 1; i < 4; ++i) EXPECT_THAT(room[i], testing::ElementsAre(0, 0)) << i;
+  }
+}
+
 TEST(Interpreter, BranchesByTheValue) {
   auto branch = [](double value) {
     auto graph = std::make_shared<Graph>();

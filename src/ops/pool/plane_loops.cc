@@ -17,8 +17,23 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// What a fold knows beside its vectors: nothing.
+struct Unseen {
+  template <class D>
+  HWY_INLINE explicit Unseen(D) {}
+  template <class Fold>
+  HWY_INLINE void Add(const Fold&) {}
+  template <class D>
+  HWY_INLINE bool OnlyNumbers(D) const {
+    return true;
+  }
+};
+
 // A NaN that is met stays. It is looked for beside, as it may lose against a number.
 struct Most {
+  static constexpr bool kScaled = false;
+  template <class D>
+  using Seen = Unseen;
   template <class D>
   struct Fold {
     using V = hn::Vec<D>;
@@ -29,7 +44,11 @@ struct Most {
       all = hn::Max(x, all);
       bad = hn::Or(bad, hn::IsNaN(x));
     }
+    HWY_INLINE void Look(V) {}
     HWY_INLINE V Done(D d) const { return hn::IfThenElse(bad, hn::NaN(d), all); }
+    HWY_INLINE hn::TFromD<D> One(D d) const {
+      return hn::GetLane(hn::AllFalse(d, bad) ? hn::MaxOfLanes(d, all) : hn::NaN(d));
+    }
   };
   template <class T>
   static T Start() {
@@ -42,14 +61,44 @@ struct Most {
   }
 };
 
+// The same of numbers. A product of 0 with what is none, or is infinite, is a NaN, which stays in a sum: that
+// takes less than to look at each.
+struct MostOfNumbers : Most {
+  template <class D>
+  struct Seen {
+    hn::Vec<D> sum;
+    HWY_INLINE explicit Seen(D d) : sum(hn::Zero(d)) {}
+    template <class Fold>
+    HWY_INLINE void Add(const Fold& fold) {
+      sum = hn::Add(sum, fold.nothing);
+    }
+    HWY_INLINE bool OnlyNumbers(D d) const { return hn::AllFalse(d, hn::IsNaN(sum)); }
+  };
+  template <class D>
+  struct Fold {
+    using V = hn::Vec<D>;
+    V all, nothing;
+    HWY_INLINE explicit Fold(D d) : all(hn::Neg(hn::Inf(d))), nothing(hn::Zero(d)) {}
+    HWY_INLINE void Take(V x) { all = hn::Max(x, all); }
+    HWY_INLINE void Look(V x) { nothing = hn::MulAdd(x, hn::Zero(D()), nothing); }
+    HWY_INLINE V Done(D) const { return all; }
+    HWY_INLINE hn::TFromD<D> One(D d) const { return hn::GetLane(hn::MaxOfLanes(d, all)); }
+  };
+};
+
 struct Sum {
+  static constexpr bool kScaled = true;
+  template <class D>
+  using Seen = Unseen;
   template <class D>
   struct Fold {
     using V = hn::Vec<D>;
     V all;
     HWY_INLINE explicit Fold(D d) : all(hn::Zero(d)) {}
     HWY_INLINE void Take(V x) { all = hn::Add(all, x); }
+    HWY_INLINE void Look(V) {}
     HWY_INLINE V Done(D) const { return all; }
+    HWY_INLINE hn::TFromD<D> One(D d) const { return hn::GetLane(hn::SumOfLanes(d, all)); }
   };
   template <class T>
   static T Start() {
@@ -61,44 +110,76 @@ struct Sum {
   }
 };
 
+template <class Fold, class V>
+HWY_INLINE void TakeAndLook(Fold& fold, V x) {
+  fold.Take(x), fold.Look(x);
+}
+
 template <class Op, class D, class T = hn::TFromD<D>>
-HWY_INLINE void RowsAt(D d, T* to, const T* from, int64_t count, int64_t row_step, bool more) {
+HWY_INLINE void RowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
+                       typename Op::template Seen<D>& seen) {
   typename Op::template Fold<D> fold(d);
-  if (more) fold.Take(hn::LoadU(d, to));
-  for (int64_t r = 0; r < count; ++r, from += row_step) fold.Take(hn::LoadU(d, from));
+  if (l.more) fold.Take(hn::LoadU(d, to));
+  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) TakeAndLook(fold, hn::LoadU(d, from));
+  seen.Add(fold);
   hn::StoreU(fold.Done(d), d, to);
+}
+
+// Two vectors side by side, with half the steps.
+template <class Op, class D, class T = hn::TFromD<D>>
+HWY_INLINE void WideRowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
+                           typename Op::template Seen<D>& seen) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  typename Op::template Fold<D> a(d), b(d);
+  if (l.more) a.Take(hn::LoadU(d, to)), b.Take(hn::LoadU(d, to + lanes));
+  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) {
+    TakeAndLook(a, hn::LoadU(d, from));
+    TakeAndLook(b, hn::LoadU(d, from + lanes));
+  }
+  seen.Add(a), seen.Add(b);
+  hn::StoreU(a.Done(d), d, to), hn::StoreU(b.Done(d), d, to + lanes);
 }
 
 // From i on, as far as there are whole vectors. The last may begin earlier where nothing is added twice by
 // that.
 template <class Op, class D, class T = hn::TFromD<D>>
-HWY_INLINE int64_t RowsBy(D d, int64_t i, T* to, const T* from, int64_t count, int64_t row_step, int64_t n,
-                          bool more) {
+HWY_INLINE bool RowsBy(D d, int64_t& i, T* to, const T* from, const PlaneLines<T>& l) {
+  typename Op::template Seen<D> seen(d);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) RowsAt<Op>(d, to + i, from + i, count, row_step, more);
-  if (more || i == n || n < lanes) return i;
-  RowsAt<Op>(d, to + n - lanes, from + n - lanes, count, row_step, false);
-  return n;
+  for (; i + 2 * lanes <= l.n; i += 2 * lanes) WideRowsAt<Op>(d, to + i, from + i, l, seen);
+  for (; i + lanes <= l.n; i += lanes) RowsAt<Op>(d, to + i, from + i, l, seen);
+  if (!l.more && i < l.n && l.n >= lanes) {
+    RowsAt<Op>(d, to + l.n - lanes, from + l.n - lanes, l, seen);
+    i = l.n;
+  }
+  return seen.OnlyNumbers(d);
 }
 
 // Rows end anywhere: what is left is taken by smaller vectors.
 template <class Op, class T>
-HWY_ATTR void Line(T* to, const T* from, int64_t count, int64_t row_step, int64_t n, bool more) {
+HWY_ATTR bool Line(T* to, const T* from, const PlaneLines<T>& l) {
   constexpr size_t kHalf = 32 / sizeof(T);
-  int64_t i = RowsBy<Op>(hn::ScalableTag<T>(), 0, to, from, count, row_step, n, more);
-  i = RowsBy<Op>(hn::CappedTag<T, kHalf>(), i, to, from, count, row_step, n, more);
-  i = RowsBy<Op>(hn::CappedTag<T, kHalf / 2>(), i, to, from, count, row_step, n, more);
-  for (; i < n; ++i) {
-    T all = more ? to[i] : Op::template Start<T>();
-    for (int64_t r = 0; r < count; ++r) all = Op::OfTwo(from[r * row_step + i], all);
+  int64_t i = 0;
+  bool numbers = RowsBy<Op>(hn::ScalableTag<T>(), i, to, from, l);
+  if (i < l.n) numbers &= RowsBy<Op>(hn::CappedTag<T, kHalf>(), i, to, from, l);
+  if (i < l.n) numbers &= RowsBy<Op>(hn::CappedTag<T, kHalf / 2>(), i, to, from, l);
+  for (; i < l.n; ++i) {
+    T all = l.more ? to[i] : Op::template Start<T>();
+    for (int64_t r = 0; r < l.count; ++r) {
+      const T x = from[r * l.row_step + i];
+      all = Op::OfTwo(x, all), numbers &= x - x == 0;
+    }
     to[i] = all;
   }
+  return numbers;
 }
 
 template <class Op, class T>
-void Lines(const PlaneLines<T>& l) {
+bool Lines(const PlaneLines<T>& l) {
+  bool numbers = true;
   for (int64_t r = 0; r < l.results; ++r)
-    Line<Op>(l.to + r * l.to_pitch, l.from + r * l.from_pitch, l.count, l.row_step, l.n, l.more);
+    numbers &= Line<Op>(l.to + r * l.to_pitch, l.from + r * l.from_pitch, l);
+  return numbers;
 }
 
 // What the taps of `lanes` windows leave, kStride apart. Windows of neighbouring taps share what is loaded.
@@ -133,10 +214,9 @@ HWY_INLINE hn::Vec<D> Taps(D d, const T* from, int64_t taps, int64_t step) {
 
 // One window after the other: four vectors of a long one do not wait for each other.
 template <class Op, class T>
-HWY_ATTR void Apart(T* to, const T* from, const PlaneWindows& w) {
+HWY_ATTR void Apart(T* to, const T* from, [[maybe_unused]] const T* factors, const PlaneWindows& w) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN T parts[64 / sizeof(T)];
   for (int64_t i = 0; i < w.count; ++i) {
     const T* at = from + i * w.stride;
     T all = Op::template Start<T>();
@@ -149,10 +229,10 @@ HWY_ATTR void Apart(T* to, const T* from, const PlaneWindows& w) {
       }
       for (; k + lanes <= w.taps; k += lanes) a.Take(hn::LoadU(d, at + k));
       a.Take(b.Done(d)), c.Take(e.Done(d)), a.Take(c.Done(d));
-      hn::Store(a.Done(d), d, parts);
-      for (int64_t part = 0; part < lanes; ++part) all = Op::OfTwo(parts[part], all);
+      all = a.One(d);
     }
     for (; k < w.taps; ++k) all = Op::OfTwo(at[k * w.step], all);
+    if constexpr (Op::kScaled) all *= factors[i];
     to[i] = all;
   }
 }
@@ -160,11 +240,14 @@ HWY_ATTR void Apart(T* to, const T* from, const PlaneWindows& w) {
 // False where there are fewer windows than a vector has places; the last vector may begin earlier than where
 // the one before it ends.
 template <class Op, int kStride, class D, class T = hn::TFromD<D>>
-HWY_INLINE bool StridedBy(D d, T* to, const T* from, const PlaneWindows& w) {
+HWY_INLINE bool StridedBy(D d, T* to, const T* from, [[maybe_unused]] const T* factors,
+                          const PlaneWindows& w) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   if (w.count < lanes) return false;
   auto at = [&](int64_t i) {
-    hn::StoreU(Taps<Op, kStride>(d, from + i * kStride, w.taps, w.step), d, to + i);
+    auto all = Taps<Op, kStride>(d, from + i * kStride, w.taps, w.step);
+    if constexpr (Op::kScaled) all = hn::Mul(all, hn::LoadU(d, factors + i));
+    hn::StoreU(all, d, to + i);
   };
   int64_t i = 0;
   for (; i + lanes <= w.count; i += lanes) at(i);
@@ -173,34 +256,30 @@ HWY_INLINE bool StridedBy(D d, T* to, const T* from, const PlaneWindows& w) {
 }
 
 template <class Op, int kStride, class T>
-HWY_ATTR void Strided(T* to, const T* from, const PlaneWindows& w) {
+HWY_ATTR void Strided(T* to, const T* from, const T* factors, const PlaneWindows& w) {
   constexpr size_t kHalf = 32 / sizeof(T);
-  if (StridedBy<Op, kStride>(hn::ScalableTag<T>(), to, from, w)) return;
-  if (StridedBy<Op, kStride>(hn::CappedTag<T, kHalf>(), to, from, w)) return;
-  if (StridedBy<Op, kStride>(hn::CappedTag<T, kHalf / 2>(), to, from, w)) return;
-  Apart<Op>(to, from, w);
+  if (StridedBy<Op, kStride>(hn::ScalableTag<T>(), to, from, factors, w)) return;
+  if (StridedBy<Op, kStride>(hn::CappedTag<T, kHalf>(), to, from, factors, w)) return;
+  if (StridedBy<Op, kStride>(hn::CappedTag<T, kHalf / 2>(), to, from, factors, w)) return;
+  Apart<Op>(to, from, factors, w);
 }
 
 template <class Op, class T>
-void Along(T* to, const T* from, const PlaneWindows& w) {
+void Along(T* to, const T* from, const T* factors, const PlaneWindows& w) {
   const auto row = w.stride == 1   ? &Strided<Op, 1, T>
                    : w.stride == 2 ? &Strided<Op, 2, T>
                    : w.stride == 3 ? &Strided<Op, 3, T>
                                    : &Apart<Op, T>;
-  for (int64_t r = 0; r < w.rows; ++r) row(to + r * w.to_pitch, from + r * w.from_pitch, w);
+  for (int64_t r = 0; r < w.rows; ++r) row(to + r * w.to_pitch, from + r * w.from_pitch, factors, w);
 }
 
-template <class T>
-void Scale(T* __restrict__ to, const T* __restrict__ factors, int64_t n, int64_t rows) {
-  for (int64_t r = 0; r < rows; ++r, to += n) {
-    for (int64_t i = 0; i < n; ++i) to[i] *= factors[i];
-  }
-}
-
-constexpr PlaneLoops<float> kLoopsF32{&Lines<Most, float>, &Lines<Sum, float>, &Along<Most, float>,
-                                      &Along<Sum, float>, &Scale<float>};
+constexpr PlaneLoops<float> kLoopsF32{&Lines<Most, float>,          &Lines<Sum, float>,
+                                      &Along<Most, float>,          &Along<Sum, float>,
+                                      &Lines<MostOfNumbers, float>, &Along<MostOfNumbers, float>};
+// Seldom pooled: NaN are looked for in any case.
+bool NoneOfNumbers(const PlaneLines<double>&) { return false; }
 constexpr PlaneLoops<double> kLoopsF64{&Lines<Most, double>, &Lines<Sum, double>, &Along<Most, double>,
-                                       &Along<Sum, double>, &Scale<double>};
+                                       &Along<Sum, double>,  &NoneOfNumbers,      &Along<Most, double>};
 const PlaneLoops<float>& PlaneLoopsF32() { return kLoopsF32; }
 const PlaneLoops<double>& PlaneLoopsF64() { return kLoopsF64; }
 

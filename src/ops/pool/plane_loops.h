@@ -28,12 +28,16 @@ struct PlaneWindows {
 
 template <class T>
 struct PlaneLoops {
-  void (*max_lines)(const PlaneLines<T>& lines);
-  void (*add_lines)(const PlaneLines<T>& lines);
-  void (*max_along)(T* to, const T* from, const PlaneWindows& windows);
-  void (*add_along)(T* to, const T* from, const PlaneWindows& windows);
-  // `rows` rows of n elements, one behind the other, times the same factors.
-  void (*scale)(T* to, const T* factors, int64_t n, int64_t rows);
+  using Lines = bool(const PlaneLines<T>& lines);
+  // `factors`, a row of them: what the sums are multiplied by.
+  using Along = void(T* to, const T* from, const T* factors, const PlaneWindows& windows);
+
+  Lines *max_lines, *add_lines;
+  Along *max_along, *add_along;
+  // Without a look at each for a NaN. False where one, or an infinity, was met: then what was written is
+  // worth nothing, and the windows along it are not for numbers either.
+  Lines* max_lines_of_numbers;
+  Along* max_along_of_numbers;
 };
 
 const PlaneLoops<float>& BestPlaneLoopsF32();

@@ -73,49 +73,114 @@ struct Reach {
   int64_t size() const { return high - low; }
 };
 
-// Elements of one such row in the scratch, and how many rows there are.
-int64_t EachRow(const Reach& reach) { return reach.size() + PlaneWindows::kSlack; }
-int64_t RowsAtOnce(const Reach& reach) { return std::clamp<int64_t>((1 << 12) / EachRow(reach), 1, 8); }
+// Rows of the result that follow each other in a plane, and see equally many lines, equally far apart.
+struct Band {
+  int64_t row, rows;
+  PoolSpan planes, lines;  // that the first sees
+  int64_t apart;           // lines, from one to the next
+  int64_t divisor;         // of what a line's windows add up, in the first two dimensions
+};
 
-// What the results of a mean are multiplied by: rows of factors, and which of them a row of the result takes.
+int64_t DivisorOf(const PoolShape& s, const PoolSpan& z, const PoolSpan& y) {
+  if (s.kind == PoolKind::kMax || s.divisor != 0) return s.divisor;
+  return std::max<int64_t>(s.count_padding ? z.padded * y.padded : z.count * y.count, 1);
+}
+
+// How many lines of the result from `y` on, at most `most`, see what lies the same way.
+int64_t Alike(const PoolShape& s, const PoolSpan& planes, const PoolSpan* lines, int64_t most) {
+  int64_t count = 1;
+  for (; count < most; ++count) {
+    const PoolSpan &before = lines[count - 1], &next = lines[count];
+    if (next.count != lines->count || next.step != lines->step ||
+        next.first - before.first != lines[1].first - lines->first ||
+        DivisorOf(s, planes, next) != DivisorOf(s, planes, *lines))
+      break;
+  }
+  return count;
+}
+
+std::vector<Band> BandsOf(const PoolShape& s, int64_t together) {
+  std::vector<Band> bands;
+  for (int64_t z = 0; z < s.out[0]; ++z) {
+    const PoolSpan& planes = s.spans[0][static_cast<size_t>(z)];
+    for (int64_t y = 0, rows; y < s.out[1]; y += rows) {
+      const PoolSpan* lines = &s.spans[1][static_cast<size_t>(y)];
+      rows = Alike(s, planes, lines, std::min(together, s.out[1] - y));
+      const int64_t apart = rows > 1 ? lines[1].first - lines->first : 0;
+      bands.push_back({z * s.out[1] + y, rows, planes, *lines, apart, DivisorOf(s, planes, *lines)});
+    }
+  }
+  return bands;
+}
+
+// How the work is laid out, from the shape alone.
+struct PlaneWork {
+  PoolShape shape;
+  std::vector<Run> runs;
+  Reach reach;
+  // One window sees a whole row, and a plane is one: nothing is gathered.
+  bool whole_rows;
+  // The windows of a row end where it ends: those of the next go on behind them.
+  bool seamless;
+  int64_t pitch;  // of the rows in the scratch
+  int64_t together;
+  std::vector<Band> bands;
+
+  explicit PlaneWork(const PoolShape& given)
+      : shape(Flattened(given)), runs(RunsOf(shape.spans[2])), reach(shape.in[2], runs) {
+    const PlaneWindows& w = runs[0].windows;
+    const bool inside = reach.size() == shape.in[2];
+    whole_rows = shape.out[0] * shape.out[1] == 1 && shape.in[0] * shape.in[1] == 1 && inside &&
+                 runs.size() == 1 && w.count == 1;
+    seamless = runs.size() == 1 && runs[0].start == 0 && inside && w.stride * w.count == shape.in[2];
+    pitch = seamless ? shape.in[2] : reach.size() + PlaneWindows::kSlack;
+    together = std::clamp<int64_t>((1 << 12) / pitch, 1, 16);
+    bands = BandsOf(shape, together);
+  }
+
+  int64_t planes() const { return shape.batch * shape.channels; }
+  int64_t scratch() const { return whole_rows ? 0 : together * pitch + PlaneWindows::kSlack; }
+  bool pays() const { return shape.in[2] >= kShortestPooledRow && reach.size() <= 2 * shape.in[2] + 64; }
+};
+
+// What the sums of each band are multiplied by.
 template <class T>
-struct Divisors {
-  std::vector<std::vector<T>> factors;
-  std::vector<size_t> of_row;  // by plane and line
-
-  explicit Divisors(const PoolShape& s) {
-    if (s.kind == PoolKind::kMax) return;
+class Factors {
+ public:
+  explicit Factors(const PlaneWork& work) {
+    if (work.shape.kind == PoolKind::kMax) return;
     std::map<int64_t, size_t> places;
-    for (const PoolSpan& z : s.spans[0]) {
-      for (const PoolSpan& y : s.spans[1]) {
-        const int64_t seen = s.count_padding ? z.padded * y.padded : z.count * y.count;
-        const int64_t across = s.divisor != 0 ? s.divisor : std::max<int64_t>(seen, 1);
-        const auto [place, added] = places.emplace(across, factors.size());
-        if (added) factors.push_back(RowOf(s, place->first));
-        of_row.push_back(place->second);
+    for (const Band& band : work.bands) {
+      const auto [place, added] = places.emplace(band.divisor, rows_.size());
+      if (added) rows_.push_back(RowsOf(work, band.divisor));
+      of_band_.push_back(place->second);
+    }
+  }
+
+  const T* Of(size_t band) const { return rows_.empty() ? nullptr : rows_[of_band_[band]].data(); }
+
+ private:
+  // A row's; where rows follow each other without a seam those of all.
+  static std::vector<T> RowsOf(const PlaneWork& work, int64_t across) {
+    const PoolShape& s = work.shape;
+    std::vector<T> rows;
+    for (int64_t r = 0; r < (work.seamless ? work.together : 1); ++r) {
+      for (const PoolSpan& x : s.spans[2]) {
+        const int64_t along = s.divisor != 0 ? 1 : s.count_padding ? x.padded : x.count;
+        rows.push_back(T{1} / (static_cast<T>(across) * static_cast<T>(std::max<int64_t>(along, 1))));
       }
     }
+    return rows;
   }
 
-  static std::vector<T> RowOf(const PoolShape& s, int64_t across) {
-    std::vector<T> row;
-    for (const PoolSpan& x : s.spans[2]) {
-      const int64_t along = s.divisor != 0 ? 1 : s.count_padding ? x.padded : x.count;
-      row.push_back(T{1} / (static_cast<T>(across) * static_cast<T>(std::max<int64_t>(along, 1))));
-    }
-    return row;
-  }
+  std::vector<std::vector<T>> rows_;
+  std::vector<size_t> of_band_;
 };
 
 template <class T>
 struct PlaneBody {
-  struct Work {
-    PoolShape shape;
-    std::vector<Run> runs;
-    Reach reach;
-    Divisors<T> divisors;
-  };
-  std::shared_ptr<const Work> work;
+  std::shared_ptr<const PlaneWork> work;
+  std::shared_ptr<const Factors<T>> factors;
   const PlaneLoops<T>* loops;
   PackedOperand in, out;
   PieceScratch<T> rows;
@@ -123,111 +188,73 @@ struct PlaneBody {
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const T*>(in.Loaded(frame));
     auto* result = reinterpret_cast<T*>(out.Result(frame));
-    rows.For(frame, [&](int64_t begin, int64_t end, T* row) { Rows(from, result, begin, end, row); });
+    rows.For(frame, [&](int64_t begin, int64_t end, T* scratch) {
+      work->whole_rows ? WholeRows(from, result, begin, end) : Bands(from, result, begin, end, scratch);
+    });
     out.Store(frame);
   }
 
  private:
-  // A row of the result, with what it sees of the first two dimensions.
-  struct Row {
-    int64_t image, z, y;
+  bool max() const { return work->shape.kind == PoolKind::kMax; }
+  T None() const { return max() ? -std::numeric_limits<T>::infinity() : T{0}; }
 
-    Row(const PoolShape& s, int64_t r)
-        : image(r / (s.out[0] * s.out[1])), z(r / s.out[1] % s.out[0]), y(r % s.out[1]) {}
-
-    void Next(const PoolShape& s) {
-      if (++y < s.out[1]) return;
-      y = 0;
-      if (++z == s.out[0]) z = 0, ++image;
-    }
-    const PoolSpan& planes(const PoolShape& s) const { return s.spans[0][static_cast<size_t>(z)]; }
-    const PoolSpan& lines(const PoolShape& s) const { return s.spans[1][static_cast<size_t>(y)]; }
-  };
+  void WholeRows(const T* from, T* to, int64_t begin, int64_t end) const {
+    const int64_t width = work->shape.in[2];
+    PlaneWindows windows = work->runs[0].windows;
+    windows.rows = end - begin, windows.to_pitch = 1, windows.from_pitch = width;
+    (max() ? loops->max_along : loops->add_along)(to + begin, from + begin * width, factors->Of(0), windows);
+  }
 
   // A few rows at a time: what is read right after it was written, and not as it was written, waits for the
   // memory.
-  void Rows(const T* from, T* to, int64_t begin, int64_t end, T* scratch) const {
+  void Bands(const T* from, T* to, int64_t begin, int64_t end, T* scratch) const {
     const PoolShape& s = work->shape;
-    const Reach& reach = work->reach;
-    const int64_t each = EachRow(reach), together = RowsAtOnce(reach);
-    T* const rows = scratch - reach.low;
-    for (int64_t i = 0; i < together; ++i) {
-      std::fill(scratch + i * each, rows + i * each, None());
-      std::fill(rows + i * each + s.in[2], scratch + (i + 1) * each, None());
+    const auto bands = static_cast<int64_t>(work->bands.size());
+    T* const rows = scratch - work->reach.low;
+    for (int64_t i = 0; i < work->together; ++i) {
+      std::fill(scratch + i * work->pitch, rows + i * work->pitch, None());
+      std::fill(rows + i * work->pitch + s.in[2], scratch + (i + 1) * work->pitch, None());
     }
-    for (int64_t r = begin, count; r < end; r += count) {
-      count = std::min(end - r, together);
-      Gather(from, r, count, rows);
-      Slide(rows, to + r * s.out[2], count);
-      if (s.kind != PoolKind::kMax) Divide(to, r, count);
-    }
-  }
-
-  T None() const { return work->shape.kind == PoolKind::kMax ? -std::numeric_limits<T>::infinity() : T{0}; }
-
-  // How many rows from `row` on, at most `most`, see what lies the same way in one plane.
-  int64_t Alike(const Row& row, int64_t most) const {
-    const PoolShape& s = work->shape;
-    const PoolSpan* lines = &row.lines(s);
-    int64_t count = 1;
-    for (; count < std::min(most, s.out[1] - row.y); ++count) {
-      const PoolSpan &before = lines[count - 1], &next = lines[count];
-      if (next.count != lines->count || next.step != lines->step ||
-          next.first - before.first != lines[1].first - lines->first)
-        break;
-    }
-    return count;
-  }
-
-  // The rows that the windows of each of `count` rows of the result see, as one.
-  void Gather(const T* from, int64_t first, int64_t count, T* rows) const {
-    const PoolShape& s = work->shape;
-    const int64_t each = EachRow(work->reach);
-    Row row(s, first);
-    for (int64_t i = 0, alike; i < count; i += alike, rows += alike * each) {
-      alike = Alike(row, count - i);
-      Lines(from, row, alike, rows);
-      for (int64_t k = 0; k < alike; ++k) row.Next(s);
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t plane = i / bands, band = i % bands;
+      const Band& b = work->bands[static_cast<size_t>(band)];
+      T* result = to + (plane * s.out[0] * s.out[1] + b.row) * s.out[2];
+      const bool plain = Gather(from + plane * s.in[0] * s.in[1] * s.in[2], b, rows);
+      Slide(rows, factors->Of(static_cast<size_t>(band)), b.rows, plain, result);
     }
   }
 
-  void Lines(const T* from, const Row& row, int64_t alike, T* rows) const {
+  // The lines that the windows of each row of a band see, as one. True where these are numbers, of which none
+  // is infinite; where that is not known it may be false.
+  bool Gather(const T* image, const Band& band, T* rows) const {
     const PoolShape& s = work->shape;
-    const PoolSpan &z = row.planes(s), &y = row.lines(s);
-    const int64_t each = EachRow(work->reach), width = s.in[2];
+    const PoolSpan &z = band.planes, &y = band.lines;
+    const int64_t width = s.in[2];
     if (z.count * y.count == 0) {
-      for (int64_t k = 0; k < alike; ++k) std::fill_n(rows + k * each, width, None());
-      return;
+      for (int64_t k = 0; k < band.rows; ++k) std::fill_n(rows + k * work->pitch, width, None());
+      return false;
     }
-    const int64_t apart = alike > 1 ? (&y)[1].first - y.first : 0;
-    const T* image = from + row.image * s.in[0] * s.in[1] * width;
-    PlaneLines<T> lines{rows, nullptr, alike, each, apart * width, y.count, y.step * width, width, false};
-    for (int64_t a = 0; a < z.count; ++a) {
-      lines.from = image + ((z.first + a * z.step) * s.in[1] + y.first) * width, lines.more = a > 0;
-      (s.kind == PoolKind::kMax ? loops->max_lines : loops->add_lines)(lines);
-    }
+    const T* first = image + (z.first * s.in[1] + y.first) * width;
+    const PlaneLines<T> one{rows,    first,          band.rows, work->pitch, band.apart * width,
+                            y.count, y.step * width, width,     false};
+    const auto all = [&](auto* lines) {
+      PlaneLines<T> each = one;
+      bool plain = true;
+      for (int64_t a = 0; a < z.count; ++a, each.from += z.step * s.in[1] * width, each.more = true)
+        plain = lines(each) && plain;
+      return plain;
+    };
+    if (!max()) return all(loops->add_lines), false;
+    return all(loops->max_lines_of_numbers) || (all(loops->max_lines), false);
   }
 
-  void Slide(const T* rows, T* to, int64_t count) const {
+  void Slide(const T* rows, const T* factors_of_row, int64_t count, bool plain, T* to) const {
+    const auto along = !max() ? loops->add_along : plain ? loops->max_along_of_numbers : loops->max_along;
     for (const Run& run : work->runs) {
       PlaneWindows windows = run.windows;
-      windows.rows = count, windows.to_pitch = work->shape.out[2], windows.from_pitch = EachRow(work->reach);
-      (work->shape.kind == PoolKind::kMax ? loops->max_along : loops->add_along)(to + run.begin,
-                                                                                 rows + run.start, windows);
-    }
-  }
-
-  // Sums become means.
-  void Divide(T* to, int64_t first, int64_t count) const {
-    const PoolShape& s = work->shape;
-    const Divisors<T>& d = work->divisors;
-    Row row(s, first);
-    const auto kind = [&] { return d.of_row[static_cast<size_t>(row.z * s.out[1] + row.y)]; };
-    for (int64_t i = 0; i < count;) {
-      const size_t factors = kind();
-      const int64_t begin = i;
-      for (; i < count && kind() == factors; ++i) row.Next(s);
-      loops->scale(to + (first + begin) * s.out[2], d.factors[factors].data(), s.out[2], i - begin);
+      windows.rows = count, windows.to_pitch = work->shape.out[2], windows.from_pitch = work->pitch;
+      if (work->seamless) windows.count *= count, windows.rows = 1;
+      along(to + run.begin, rows + run.start, factors_of_row + (max() ? 0 : run.begin), windows);
     }
   }
 };
@@ -235,18 +262,18 @@ struct PlaneBody {
 template <class T>
 bool PlanPlanesFor(Plan& plan, const PoolArgs& args, const PoolShape& given, const PlaneLoops<T>& loops,
                    DType type) {
-  const PoolShape s = Flattened(given);
-  std::vector<Run> runs = RunsOf(s.spans[2]);
-  const Reach reach(s.in[2], runs);
-  if (s.in[2] < kShortestPooledRow || reach.size() > 2 * s.in[2] + 64) return false;
+  const auto work = std::make_shared<const PlaneWork>(given);
+  if (!work->pays()) return false;
+  const PoolShape& s = work->shape;
   PlaneBody<T> body{};
-  body.work = std::make_shared<typename PlaneBody<T>::Work>(
-      typename PlaneBody<T>::Work{s, std::move(runs), reach, Divisors<T>(s)});
+  body.work = work, body.factors = std::make_shared<const Factors<T>>(*work);
   body.loops = &loops;
   body.in = {plan, args.input, type, false, true}, body.out = {plan, args.out, type, false, false};
   const int64_t seen = s.spans[0][0].count * s.spans[1][0].count + s.spans[2][0].taps + 1;
-  body.rows = {plan, s.batch * s.channels * s.out[0] * s.out[1],
-               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2])), RowsAtOnce(reach) * EachRow(reach)};
+  const auto bands = static_cast<int64_t>(work->bands.size());
+  const int64_t rows_of_each = (s.out[0] * s.out[1] + bands - 1) / bands;
+  body.rows = {plan, work->planes() * bands,
+               std::max<int64_t>(1, LoopNest::kGrain / (seen * s.in[2] * rows_of_each)), work->scratch()};
   plan.SetCost(500 + static_cast<uint64_t>(args.input.tensor->count()) / 4);
   plan.SetBody(body);
   return true;
