@@ -32,7 +32,7 @@ class PlanTask {
   // What they take of `own`.
   int64_t OwnBytes(const ops::Copied& copied) const;
   void Ranges(rt::RangeVisitor& visit) const;
-  void Describe(std::string& out) const { out = plan_->function(); }
+  const char* Function() const { return plan_->function(); }
 
  private:
   template <class Body>
@@ -62,7 +62,7 @@ class OverlappingPlanTask {
 
   void Run() const { whole_->task.RunWithCopies(whole_->copied, whole_->own.get()); }
   void Ranges(rt::RangeVisitor& visit) const { whole_->task.Ranges(visit); }
-  void Describe(std::string& out) const { whole_->task.Describe(out); }
+  const char* Function() const { return whole_->task.Function(); }
 
  private:
   struct Whole {
@@ -83,7 +83,7 @@ class BeforeExchangeTask {
 
   void Run() const { task_.RunBefore(); }
   void Ranges(rt::RangeVisitor& visit) const { task_.Ranges(visit); }
-  void Describe(std::string& out) const { task_.Describe(out); }
+  const char* Function() const { return task_.Function(); }
 
  private:
   PlanTask task_;

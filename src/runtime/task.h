@@ -90,6 +90,7 @@ struct TaskType {
   void (*destroy)(void* payload) noexcept;                   // null: trivial
   void (*ranges)(const void* payload, RangeVisitor& visit);  // null: it touches nothing
   void (*describe)(const void* payload, std::string& out);   // null: the name says it all
+  const char* (*function)(const void* payload);  // the same where it is a text that stays, else null
   TaskKind kind;
 };
 
@@ -127,6 +128,10 @@ concept TouchesNothing = Body::kTouchesNothing;
 template <class Body>
 concept HasDescribe = requires(const Body& b, std::string& s) {
   b.Describe(s);
+};
+template <class Body>
+concept HasFunction = requires(const Body& b) {
+  b.Function();
 };
 template <class Body>
 concept HasClass = requires {
@@ -187,6 +192,12 @@ void RangesOfBody(const void* p, RangeVisitor& v) {
 template <class Body>
 void DescribeBody(const void* p, std::string& s) {
   if constexpr (HasDescribe<Body>) static_cast<const Body*>(p)->Describe(s);
+  if constexpr (HasFunction<Body>) s = static_cast<const Body*>(p)->Function();
+}
+template <class Body>
+const char* FunctionOfBody(const void* p) {
+  if constexpr (HasFunction<Body>) return static_cast<const Body*>(p)->Function();
+  return nullptr;
 }
 
 template <class Body>
@@ -198,7 +209,8 @@ inline constexpr TaskType kTypeOf{
     HasPassed<Body> ? &PassedBody<Body> : nullptr,
     std::is_trivially_destructible_v<Body> ? nullptr : &DestroyBody<Body>,
     HasRanges<Body> ? &RangesOfBody<Body> : nullptr,
-    HasDescribe<Body> ? &DescribeBody<Body> : nullptr,
+    HasDescribe<Body> || HasFunction<Body> ? &DescribeBody<Body> : nullptr,
+    HasFunction<Body> ? &FunctionOfBody<Body> : nullptr,
     KindOfBody<Body>(),
 };
 }  // namespace detail

@@ -60,6 +60,13 @@ uint64_t Writer::NumberOf(const std::string& text) {
   return latest->second;
 }
 
+uint64_t Writer::NumberOfStaying(const char* text) {
+  Staying& latest = staying_[Mix(reinterpret_cast<uintptr_t>(text), 0) % staying_.size()];
+  if (latest.text != text) [[unlikely]]
+    latest = {text, NumberOf(text)};
+  return latest.number;
+}
+
 const Writer::Name& Writer::Intern(const std::string& text) {
   const auto [found, fresh] = names_.try_emplace(text, names_.size() + 1);
   if (!fresh) return *found;
@@ -222,6 +229,7 @@ void Timeline::Begin(Writer& writer) {
   writer.sequence_.Begin(file_);
   writer.names_.clear();
   writer.latest_names_ = {};
+  writer.staying_ = {};
   writer.known = {};
   writer.track = writer.spans = {};
   writer.depth = 0;

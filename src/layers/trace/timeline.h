@@ -53,6 +53,8 @@ class Writer {
 
   uint64_t Now() { return clock_.Now(); }
   uint64_t NumberOf(const std::string& text);
+  // Of a text that stays where it is.
+  uint64_t NumberOfStaying(const char* text);
   // Times of a track only grow. The name is a number; 0: none.
   void Event(EventType type, Track* where, uint64_t time, uint64_t name,
              std::initializer_list<uint64_t> flows = {}, uint64_t last_flow = 0);
@@ -92,6 +94,11 @@ class Writer {
   Sequence sequence_;
   std::unordered_map<std::string, uint64_t> names_;
   std::array<const Name*, 64> latest_names_{};
+  struct Staying {
+    const char* text = nullptr;
+    uint64_t number = 0;
+  };
+  std::array<Staying, 64> staying_{};
 };
 
 class Timeline {

@@ -113,6 +113,27 @@ TEST(Timeline, EventsAreWhatTheyWere) {
   unlink(path.c_str());
 }
 
+// More of them than there is room for, so that they push each other out.
+TEST(Timeline, TextsThatStayHaveTheNumbersOfTheirWords) {
+  std::string path = testing::TempDir() + "belay-timeline-XXXXXX";
+  close(mkstemp(path.data()));
+  Timeline timeline(path);
+  Writer& writer = timeline.ThisWriter();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 500; ++i) texts.push_back("operator " + std::to_string(i));
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& text : texts) {
+      const uint64_t number = writer.NumberOfStaying(text.c_str());
+      EXPECT_EQ(number, writer.NumberOf(text));
+      EXPECT_EQ(number, writer.NumberOfStaying(text.c_str()));
+    }
+  }
+  const std::string same = texts[0];
+  EXPECT_EQ(writer.NumberOfStaying(same.c_str()), writer.NumberOfStaying(texts[0].c_str()));
+  EXPECT_NE(writer.NumberOfStaying(texts[0].c_str()), writer.NumberOfStaying(texts[1].c_str()));
+  unlink(path.c_str());
+}
+
 // Behind any number of other bytes, in any number of bytes that is enough.
 TEST(WordWriter, PutsNumbersBehindEachOther) {
   std::mt19937_64 random(5);

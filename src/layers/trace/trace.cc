@@ -16,13 +16,27 @@ namespace {
 // What is marked with one id is joined by an arrow: the first and the last of it.
 constexpr int kArrowsOfRecord = 4;
 
+// Operators and marks are shown by what they say of themselves.
+bool SaysName(const rt::TaskType& type) {
+  return (type.kind == rt::TaskKind::kOperator || type.kind == rt::TaskKind::kMark) &&
+         type.describe != nullptr;
+}
+
 // The name of a task, in the room for one.
 void SetName(Writer& writer, const rt::Task& task) {
   writer.name.clear();
-  const bool named = task.type->kind == rt::TaskKind::kOperator || task.type->kind == rt::TaskKind::kMark;
-  const bool says = named && task.type->describe != nullptr;
+  const bool says = SaysName(*task.type);
   if (says) task.type->describe(task.payload, writer.name);
   if (writer.name.empty()) writer.name = task.type->name;
+}
+
+// The number of that name, without a copy of it where it stays.
+uint64_t NumberOfTask(Writer& writer, const rt::Task& task) {
+  const rt::TaskType& type = *task.type;
+  if (!SaysName(type)) return writer.NumberOfStaying(type.name);
+  if (type.function != nullptr) return writer.NumberOfStaying(type.function(task.payload));
+  SetName(writer, task);
+  return writer.NumberOf(writer.name);
 }
 
 }  // namespace
@@ -200,16 +214,16 @@ void Trace::Started(const rt::Stream& stream, uint64_t position, const rt::Task&
   Writer& writer = timeline_.ThisWriter();
   Line& line = LineOf(writer, stream);
   const uint64_t flow = Mix(line.submission, position);
-  SetName(writer, task);
+  const uint64_t name = NumberOfTask(writer, task);
   line.track.begun = writer.Now();
   line.started = position;
   const bool record = task.type->task_class == rt::TaskClass::kRecord;
   auto arrow = [&](int which) { return ArrowOf(line, position, which); };
   if (record) {
-    writer.Event(EventType::kBegin, &line.track, line.track.begun, writer.NumberOf(writer.name),
+    writer.Event(EventType::kBegin, &line.track, line.track.begun, name,
                  {arrow(0), arrow(1), arrow(2), arrow(3)}, flow);
   } else {
-    writer.Event(EventType::kBegin, &line.track, line.track.begun, writer.NumberOf(writer.name), {}, flow);
+    writer.Event(EventType::kBegin, &line.track, line.track.begun, name, {}, flow);
   }
 }
 
@@ -345,9 +359,9 @@ void Trace::NodeStarted(const rt::Stream& stream, uint32_t lane, uint32_t /*mode
                         const rt::Task& task) {
   if (idle()) return;
   Writer& writer = timeline_.ThisWriter();
-  SetName(writer, task);
+  const uint64_t name = NumberOfTask(writer, task);
   Track& track = LaneOf(writer, stream, lane);
-  writer.Event(EventType::kBegin, &track, writer.Now(), writer.NumberOf(writer.name));
+  writer.Event(EventType::kBegin, &track, writer.Now(), name);
   if (Profiles::any()) writer.node_begun = track.last;
 }
 
