@@ -27,6 +27,11 @@ _LAUNCH_ERRORS = {
             "another operator's",
     561103: 'executor is null or spent'}
 
+# A kernel of more parameters gets them as fields with names: neighbours of one type cannot be swapped.
+_MOST_PARAMETERS = 8
+_POSITIONAL = {'experts', 'over_ranks', 'rnn', 'quant', 'matmul', 'norm', 'gradient', 'optimiser', 'foreach', 'pool', 'conv',
+               'detect', 'index'}  # families that still take them in their order
+
 _operators: list[Operator] = []
 
 
@@ -102,14 +107,26 @@ def type_rule(op: Operator, rule: str) -> str:
     return shape_rule(op, rule)
 
 
+def by_name(op: Operator) -> bool:
+    """Whether the operator's kernel takes a struct of its parameters."""
+    return len(op.params) > _MOST_PARAMETERS and op.family not in _POSITIONAL
+
+
+def kernel_call(op: Operator) -> str:
+    given = [f'a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params)]
+    if not by_name(op):
+        return f'      kernels::{op.kernel}(p, compute, {", ".join(given)});\n'
+    fields = ''.join(f'          .{p.field} = {value},\n' for p, value in zip(op.params, given))
+    return f'      kernels::{op.kernel}(p, compute, {{\n{fields}      }});\n'
+
+
 def op_table(op: Operator) -> str:
     params = ''.join(f'    {{"{p.name}", {type_set(p.types)}{flags(p)}}},\n' for p in op.params)
-    args = ''.join(f', a.{KINDS[p.kind][2]}({i})' for i, p in enumerate(op.params))
     in_part = {'': '', 'reads': ',\n    InPart::kReads', 'all': ',\n    InPart::kAll'}[op.in_part]
     return (f'constexpr Param k{op.name}Params[] = {{\n{params}}};\n'
             f'constexpr Op k{op.name}Op{{\n    "{op.name}", k{op.name}Params, {op.out},\n'
             f'    {shape_rule(op, op.shape)},\n    {type_rule(op, op.dtype)},\n    [](Plan& p, const Args& a, DType compute) {{\n'
-            f'      kernels::{op.kernel}(p, compute{args});\n    }}{in_part}}};\n')
+            f'{kernel_call(op)}    }}{in_part}}};\n')
 
 
 def access(op: Operator, param: ops_model.FormParam) -> str:
@@ -205,10 +222,26 @@ def forms_header(operators: list[Operator]) -> str:
             + '\n}  // namespace belay::ops::forms\n')
 
 
+def field_type(param: ops_model.OpParam) -> str:
+    """As a parameter is declared, but held: a struct that outlives the call still has its operands."""
+    ctype = KINDS[param.kind][1]
+    return ctype.removeprefix('const ').removesuffix('&') if ctype.endswith('&') else ctype
+
+
+def arguments_struct(op: Operator) -> str:
+    """The parameters of a kernel by name. What a call may leave out may be left out here."""
+    fields = ''.join(f'  {field_type(p)} {p.field}{" = {}" * p.optional};\n' for p in op.params)
+    return f'\nstruct {op.kernel}Arguments {{\n{fields}}};\n'
+
+
 def kernels_header(operators: list[Operator]) -> str:
     declared = {}
     for op in operators:
-        params = ', '.join(f'{KINDS[p.kind][1]} {p.name}' for p in op.params)
+        if by_name(op):
+            params = f'const {op.kernel}Arguments& a'
+            declared[arguments_struct(op)] = None
+        else:
+            params = ', '.join(f'{KINDS[p.kind][1]} {p.name}' for p in op.params)
         declared[f'void {op.kernel}(Plan& plan, DType compute, {params});\n'] = None
     return (_TOP + '#pragma once\n\n#include "ops/schema.h"\n\nnamespace belay::ops::kernels {\n\n'
             + ''.join(declared) + '\n}  // namespace belay::ops::kernels\n')

@@ -36,6 +36,14 @@ _CALL = re.compile(r'^(\w+)\((.*)\)$')
 _RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
 
 
+_WORDS = re.compile(r'(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])')
+
+
+def snake_case(name: str) -> str:
+    """`actualSeqQLen` as `actual_seq_q_len`."""
+    return _WORDS.sub('_', name).lower()
+
+
 @dataclass(frozen=True)
 class OpParam:
     name: str
@@ -44,6 +52,11 @@ class OpParam:
     optional: bool = False
     is_weight: bool = False
     reads_tiles: bool = False
+
+    @property
+    def field(self) -> str:
+        """Its name in the struct that a kernel of many parameters takes: `pseShiftOptional` is `pse_shift`."""
+        return snake_case(self.name.removesuffix('Optional'))
 
     @property
     def is_out(self) -> bool:

@@ -37,5 +37,32 @@ class Doors(unittest.TestCase):
             operator(results={'out': 'Same(self) OfSelf(self)'})
 
 
+class Arguments(unittest.TestCase):
+    """What kernels of many parameters take."""
+
+    def many(self, names):
+        return ops_model.read_operator({'op': f'Many({names}, out)', 'types': 'float'}, 'many', _CONTENT)
+
+    def setUp(self):
+        self.op = self.many('self, biasOptional?, actualSeqQLen?:ints, a:int, b:int, list:tensors, word:string, c:bool')
+
+    def test_a_kernel_of_few_parameters_takes_them_in_their_order(self):
+        op = self.many('self, other')
+        self.assertIn('kernels::Many(p, compute, a.operand(0), a.operand(1), a.operand(2));', emit_ops.op_table(op))
+        self.assertNotIn('struct', emit_ops.kernels_header([op]))
+
+    def test_one_of_many_takes_them_by_name(self):
+        table = emit_ops.op_table(self.op)
+        self.assertIn('.actual_seq_q_len = a.ints(2),\n', table)
+        self.assertIn('.out = a.operand(8),\n', table)
+        self.assertIn('void Many(Plan& plan, DType compute, const ManyArguments& a);', emit_ops.kernels_header([self.op]))
+
+    def test_what_a_call_may_leave_out_has_a_default(self):
+        header = emit_ops.kernels_header([self.op])
+        for field in ('Operand self;', 'Operand bias = {};', 'std::span<const int64_t> actual_seq_q_len = {};', 'int64_t a;',
+                      'OperandList list;', 'const char* word;'):
+            self.assertIn(f'  {field}\n', header)
+
+
 if __name__ == '__main__':
     unittest.main()

@@ -25,6 +25,25 @@ struct BlockArgs {
   int64_t before, after;
 };
 
+template <class Arguments>
+BlockArgs TakeBlocks(const Arguments& a) {
+  return {.query = a.query,
+          .key = a.key,
+          .value = a.value,
+          .blocks = a.block_sparse_mask,
+          .mask = a.atten_mask,
+          .block_shape = a.block_shape,
+          .rows = a.actual_seq_lengths,
+          .columns = a.actual_seq_lengths_kv,
+          .query_layout = a.q_input_layout,
+          .key_layout = a.kv_input_layout,
+          .key_heads = a.num_key_value_heads,
+          .mask_kind = a.mask_type,
+          .scale = a.scale_value,
+          .before = a.pre_tokens,
+          .after = a.next_tokens};
+}
+
 // The part of a tensor that belongs to a sequence.
 class BlockParts {
  public:
@@ -180,61 +199,50 @@ struct BlockMember {
 
 namespace kernels {
 
-void BlockSparseAttention(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
-                          const Operand& blocks, const Operand& mask, std::span<const int64_t> block_shape,
-                          std::span<const int64_t> rows, std::span<const int64_t> columns,
-                          const Operand& pages, const char* query_layout, const char* key_layout,
-                          int64_t key_heads, int64_t mask_kind, double scale, int64_t, int64_t page_rows,
-                          int64_t before, int64_t after, int64_t with_levels, const Operand& out,
-                          const Operand& levels) {
-  const BlockArgs args{query,        key,        value,     blocks,    mask,  block_shape, rows, columns,
-                       query_layout, key_layout, key_heads, mask_kind, scale, before,      after};
-  if (pages.present() || page_rows != 0) RefuseExperts(plan, "pages are not there yet; pass null and 0");
-  if (with_levels != 0 && with_levels != 1) RefuseExperts(plan, "softmaxLseFlag is 0 or 1");
+void BlockSparseAttention(Plan& plan, DType, const BlockSparseAttentionArguments& a) {
+  const BlockArgs args = TakeBlocks(a);
+  if (a.block_table.present() || a.block_size != 0)
+    RefuseExperts(plan, "pages are not there yet; pass null and 0");
+  if (a.softmax_lse_flag != 0 && a.softmax_lse_flag != 1) RefuseExperts(plan, "softmaxLseFlag is 0 or 1");
   const BlockParts parts(plan, args);
-  CheckExpertShape(plan, out, query.shape());
-  if (with_levels == 1 && !levels.present())
+  CheckExpertShape(plan, a.attention_out, a.query.shape());
+  if (a.softmax_lse_flag == 1 && !a.softmax_lse_out.present())
     RefuseExperts(plan, "softmaxLseFlag is 1, but softmaxLseOut is null");
-  if (levels.present()) CheckExpertShape(plan, levels, parts.RowShape());
-  const Operand none{nullptr, nullptr, -1, levels.name};
+  if (a.softmax_lse_out.present()) CheckExpertShape(plan, a.softmax_lse_out, parts.RowShape());
+  const Operand none{nullptr, nullptr, -1, a.softmax_lse_out.name};
   Sequence all(plan);
   for (int64_t i = 0; i < parts.parts(); ++i) {
     const BlockMember member(plan, args, parts, i);
-    const Tensor result = parts.Queries(*out.tensor, i);
-    const Tensor numbers = with_levels == 1 ? parts.Levels(*levels.tensor, i) : Tensor();
+    const Tensor result = parts.Queries(*a.attention_out.tensor, i);
+    const Tensor numbers = a.softmax_lse_flag == 1 ? parts.Levels(*a.softmax_lse_out.tensor, i) : Tensor();
     all.Add([&](Plan& part) {
-      PlanFlashWithLevels(part, member.args, with_levels == 1 ? OverPart(levels, numbers) : none,
-                          OverPart(out, result));
+      PlanFlashWithLevels(part, member.args,
+                          a.softmax_lse_flag == 1 ? OverPart(a.softmax_lse_out, numbers) : none,
+                          OverPart(a.attention_out, result));
     });
   }
   all.Finish();
 }
 
-void BlockSparseAttentionGrad(Plan& plan, DType, const Operand& dy, const Operand& query, const Operand& key,
-                              const Operand& value, const Operand& y, const Operand& levels,
-                              const Operand& blocks, const Operand& mask,
-                              std::span<const int64_t> block_shape, std::span<const int64_t> rows,
-                              std::span<const int64_t> columns, const char* query_layout,
-                              const char* key_layout, int64_t key_heads, int64_t mask_kind, double scale,
-                              int64_t before, int64_t after, const Operand& dq, const Operand& dk,
-                              const Operand& dv) {
-  const BlockArgs args{query,        key,        value,     blocks,    mask,  block_shape, rows, columns,
-                       query_layout, key_layout, key_heads, mask_kind, scale, before,      after};
+void BlockSparseAttentionGrad(Plan& plan, DType, const BlockSparseAttentionGradArguments& a) {
+  const BlockArgs args = TakeBlocks(a);
   const BlockParts parts(plan, args);
-  for (const Operand* o : {&dy, &y, &dq}) CheckExpertShape(plan, *o, query.shape());
-  for (const Operand* o : {&dk, &dv}) CheckExpertShape(plan, *o, key.shape());
-  CheckExpertShape(plan, value, key.shape());
-  CheckExpertShape(plan, levels, parts.RowShape());
+  for (const Operand* o : {&a.d_out, &a.attention_out, &a.d_query})
+    CheckExpertShape(plan, *o, a.query.shape());
+  for (const Operand* o : {&a.d_key, &a.d_value}) CheckExpertShape(plan, *o, a.key.shape());
+  CheckExpertShape(plan, a.value, a.key.shape());
+  CheckExpertShape(plan, a.softmax_lse, parts.RowShape());
   Sequence all(plan);
   for (int64_t i = 0; i < parts.parts(); ++i) {
     const BlockMember member(plan, args, parts, i);
-    const Tensor gy = parts.Queries(*dy.tensor, i), was = parts.Queries(*y.tensor, i),
-                 gq = parts.Queries(*dq.tensor, i), gk = parts.Keys(*dk.tensor, i),
-                 gv = parts.Keys(*dv.tensor, i), numbers = parts.Levels(*levels.tensor, i);
+    const Tensor gy = parts.Queries(*a.d_out.tensor, i), was = parts.Queries(*a.attention_out.tensor, i),
+                 gq = parts.Queries(*a.d_query.tensor, i), gk = parts.Keys(*a.d_key.tensor, i),
+                 gv = parts.Keys(*a.d_value.tensor, i), numbers = parts.Levels(*a.softmax_lse.tensor, i);
     all.Add([&](Plan& part) {
       PlanFlashGradient(part, member.args,
-                        {OverPart(dy, gy), OverPart(y, was), OverPart(levels, numbers), member.none,
-                         OverPart(dq, gq), OverPart(dk, gk), OverPart(dv, gv), member.none});
+                        {OverPart(a.d_out, gy), OverPart(a.attention_out, was),
+                         OverPart(a.softmax_lse, numbers), member.none, OverPart(a.d_query, gq),
+                         OverPart(a.d_key, gk), OverPart(a.d_value, gv), member.none});
     });
   }
   all.Finish();

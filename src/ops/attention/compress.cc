@@ -146,18 +146,29 @@ void NsaCompress(Plan& plan, DType, const Operand& input, const Operand& weight,
   plan.SetBody(body);
 }
 
-void NsaCompressGrad(Plan& plan, DType, const Operand& dy, const Operand& input, const Operand& weight,
-                     std::span<const int64_t> ends, int64_t block, int64_t stride, int64_t ends_kind,
-                     const char* layout, const Operand& dx, const Operand& dw) {
-  CompressGradientBody body{Rows(dy), Rows(input), Rows(weight), Rows(dx), Rows(dw), {}, 0, block};
-  body.starts = BlockStarts(plan, {input, weight, ends, block, stride, ends_kind, layout, dy});
-  body.heads = input.shape()[1];
-  CheckExpertShape(plan, dx, input.shape());
-  CheckExpertShape(plan, dw, weight.shape());
-  CheckSameType(input, dx);
-  CheckSameType(input, dw);
-  if (dx.tensor->empty() && dw.tensor->empty()) return;
-  plan.SetCost(200 + static_cast<uint64_t>(dy.tensor->count() * block) / 2);
+void NsaCompressGrad(Plan& plan, DType, const NsaCompressGradArguments& a) {
+  CompressGradientBody body{.dy = Rows(a.output_grad),
+                            .input = Rows(a.input),
+                            .weight = Rows(a.weight),
+                            .dx = Rows(a.input_grad),
+                            .dw = Rows(a.weight_grad),
+                            .starts = {},
+                            .heads = a.input.shape()[1],
+                            .block = a.compress_block_size};
+  body.starts = BlockStarts(plan, {.input = a.input,
+                                   .weight = a.weight,
+                                   .ends = a.act_seq_len,
+                                   .block = a.compress_block_size,
+                                   .stride = a.compress_stride,
+                                   .ends_kind = a.act_seq_len_type,
+                                   .layout = a.layout,
+                                   .blocks = a.output_grad});
+  CheckExpertShape(plan, a.input_grad, a.input.shape());
+  CheckExpertShape(plan, a.weight_grad, a.weight.shape());
+  CheckSameType(a.input, a.input_grad);
+  CheckSameType(a.input, a.weight_grad);
+  if (a.input_grad.tensor->empty() && a.weight_grad.tensor->empty()) return;
+  plan.SetCost(200 + static_cast<uint64_t>(a.output_grad.tensor->count() * a.compress_block_size) / 2);
   plan.SetBody(body);
 }
 

@@ -167,31 +167,45 @@ DeltaBody TakeDelta(Plan& plan, const DeltaArgs& a) {
 
 namespace kernels {
 
-void RecurrentGatedDeltaRule(Plan& plan, DType, const Operand& query, const Operand& key,
-                             const Operand& value, const Operand& beta, const Operand& state,
-                             const Operand& lengths, const Operand& slots, const Operand& gate,
-                             const Operand& key_gate, const Operand& accepted, double scale,
-                             const Operand& state_out, const Operand& out) {
-  DeltaBody body =
-      TakeDelta(plan, {query, key, value, beta, state, lengths, gate, key_gate, scale, state_out, out});
-  if (!slots.present()) RefuseExperts(plan, "ssmStateIndices is null; it has a state for each token");
-  CheckExpertShape(plan, slots, {body.tokens});
-  if (accepted.present()) CheckExpertShape(plan, accepted, {body.sequences});
+void RecurrentGatedDeltaRule(Plan& plan, DType, const RecurrentGatedDeltaRuleArguments& a) {
+  DeltaBody body = TakeDelta(plan, {.query = a.query,
+                                    .key = a.key,
+                                    .value = a.value,
+                                    .beta = a.beta,
+                                    .state = a.state,
+                                    .lengths = a.actual_seq_lengths,
+                                    .gate = a.g,
+                                    .key_gate = a.gk,
+                                    .scale = a.scale,
+                                    .state_out = a.state_out,
+                                    .out = a.out});
+  if (!a.ssm_state_indices.present())
+    RefuseExperts(plan, "ssmStateIndices is null; it has a state for each token");
+  CheckExpertShape(plan, a.ssm_state_indices, {body.tokens});
+  if (a.num_accepted_tokens.present()) CheckExpertShape(plan, a.num_accepted_tokens, {body.sequences});
   if (body.tokens == 0) return;
-  body.slots = Indices(plan, *slots.tensor), body.slots_at = slots.binding;
-  if (accepted.present())
-    body.accepted = Indices(plan, *accepted.tensor), body.accepted_at = accepted.binding;
-  plan.MayLieOn(state.binding, state_out.binding);
+  body.slots = Indices(plan, *a.ssm_state_indices.tensor), body.slots_at = a.ssm_state_indices.binding;
+  if (a.num_accepted_tokens.present())
+    body.accepted = Indices(plan, *a.num_accepted_tokens.tensor),
+    body.accepted_at = a.num_accepted_tokens.binding;
+  plan.MayLieOn(a.state.binding, a.state_out.binding);
   plan.SetBody(body);
 }
 
-void ChunkGatedDeltaRule(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
-                         const Operand& beta, const Operand& state, const Operand& lengths, double scale,
-                         const Operand& gate, const Operand& out, const Operand& state_out) {
-  const Operand none{nullptr, nullptr, -1, gate.name};
-  DeltaBody body =
-      TakeDelta(plan, {query, key, value, beta, state, lengths, gate, none, scale, state_out, out});
-  if (state.shape()[0] != body.sequences)
+void ChunkGatedDeltaRule(Plan& plan, DType, const ChunkGatedDeltaRuleArguments& a) {
+  const Operand none{nullptr, nullptr, -1, a.g.name};
+  DeltaBody body = TakeDelta(plan, {.query = a.query,
+                                    .key = a.key,
+                                    .value = a.value,
+                                    .beta = a.beta,
+                                    .state = a.initial_state,
+                                    .lengths = a.actual_seq_lengths,
+                                    .gate = a.g,
+                                    .key_gate = none,
+                                    .scale = a.scale,
+                                    .state_out = a.final_state,
+                                    .out = a.out});
+  if (a.initial_state.shape()[0] != body.sequences)
     RefuseExperts(plan, "initialState has another number of states than actualSeqLengths sequences");
   if (body.sequences == 0) return;
   plan.SetBody(body);

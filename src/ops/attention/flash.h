@@ -109,6 +109,47 @@ struct FlashGradients {
   const Operand* dsink = nullptr;
 };
 
+// What any of the functions was given. The gradients call the key, the bias and the sink something else, and
+// not each version has all of them.
+template <class Arguments>
+FlashArgs TakeFlash(const Plan& plan, const Arguments& a, const Operand& key, const Operand& shift) {
+  FlashArgs args{.function = plan.function(),
+                 .query = a.query,
+                 .key = key,
+                 .value = a.value,
+                 .shift = shift,
+                 .drop = a.drop_mask,
+                 .padding = a.padding_mask,
+                 .forbidden = a.atten_mask,
+                 .prefix = a.prefix,
+                 .scale = a.scale_value,
+                 .keep = a.keep_prob,
+                 .before = a.pre_tokens,
+                 .after = a.next_tokens,
+                 .heads = a.head_num,
+                 .layout = a.input_layout,
+                 .sparse = a.sparse_mode};
+  if constexpr (requires { a.pse_type; }) TakeShiftKind(a.pse_type, a.q_start_idx, a.kv_start_idx, &args);
+  if constexpr (requires { a.sink; }) args.sink = a.sink;
+  if constexpr (requires { a.sink_in; }) args.sink = a.sink_in;
+  return args;
+}
+
+// The same of a gradient.
+template <class Arguments>
+FlashGradients TakeFlashGradients(const Arguments& a) {
+  FlashGradients o{.dy = a.dy,
+                   .y = a.attention_in,
+                   .most = a.softmax_max,
+                   .sum = a.softmax_sum,
+                   .dq = a.dq_out,
+                   .dk = a.dk_out,
+                   .dv = a.dv_out,
+                   .dshift = a.dpse_out};
+  if constexpr (requires { a.dsink_out; }) o.dsink = &a.dsink_out;
+  return o;
+}
+
 // The work of the functions, for plans of their own or for parts of one.
 void PlanFlash(Plan& plan, const FlashArgs& args, const Operand& most, const Operand& sum,
                const Operand& out);

@@ -313,49 +313,16 @@ void PlanFlashGradient(Plan& plan, const FlashArgs& args, const FlashGradients& 
 
 namespace kernels {
 
-void FlashAttentionScoreGrad(Plan& plan, DType, const Operand& query, const Operand& key,
-                             const Operand& value, const Operand& dy, const Operand& shift,
-                             const Operand& drop, const Operand& padding, const Operand& mask,
-                             const Operand& most, const Operand& sum, const Operand&, const Operand& y,
-                             std::span<const int64_t> prefix, double scale, double keep, int64_t before,
-                             int64_t after, int64_t heads, const char* layout, int64_t, int64_t sparse,
-                             const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift) {
-  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                       prefix,          scale, keep, before, after, heads, layout,  sparse};
-  PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift});
+void FlashAttentionScoreGrad(Plan& plan, DType, const FlashAttentionScoreGradArguments& a) {
+  PlanFlashGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), TakeFlashGradients(a));
 }
 
-void FlashAttentionScoreGradV3(Plan& plan, DType, const Operand& query, const Operand& key,
-                               const Operand& value, const Operand& dy, const Operand& shift,
-                               const Operand& drop, const Operand& padding, const Operand& mask,
-                               const Operand& most, const Operand& sum, const Operand&, const Operand& y,
-                               const Operand& sink, std::span<const int64_t> prefix,
-                               std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                               double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                               const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
-                               const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift,
-                               const Operand& dsink) {
-  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                 prefix,          scale, keep, before, after, heads, layout,  sparse};
-  TakeShiftKind(shift_kind, query_start, key_start, &args);
-  args.sink = sink;
-  PlanFlashGradient(plan, args, {dy, y, most, sum, dq, dk, dv, dshift, &dsink});
+void FlashAttentionScoreGradV3(Plan& plan, DType, const FlashAttentionScoreGradV3Arguments& a) {
+  PlanFlashGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), TakeFlashGradients(a));
 }
 
-// No head has a sink.
-void FlashAttentionScoreGradV2(Plan& plan, DType type, const Operand& query, const Operand& key,
-                               const Operand& value, const Operand& dy, const Operand& shift,
-                               const Operand& drop, const Operand& padding, const Operand& mask,
-                               const Operand& most, const Operand& sum, const Operand& weights,
-                               const Operand& y, std::span<const int64_t> prefix,
-                               std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                               double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                               const char* layout, int64_t precise, int64_t sparse, int64_t shift_kind,
-                               const Operand& dq, const Operand& dk, const Operand& dv,
-                               const Operand& dshift) {
-  FlashAttentionScoreGradV3(plan, type, query, key, value, dy, shift, drop, padding, mask, most, sum, weights,
-                            y, {}, prefix, query_start, key_start, scale, keep, before, after, heads, layout,
-                            precise, sparse, shift_kind, dq, dk, dv, dshift, {});
+void FlashAttentionScoreGradV2(Plan& plan, DType, const FlashAttentionScoreGradV2Arguments& a) {
+  PlanFlashGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), TakeFlashGradients(a));
 }
 
 }  // namespace kernels

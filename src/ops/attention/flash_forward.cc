@@ -157,43 +157,19 @@ void PlanFlashWithLevels(Plan& plan, const FlashArgs& args, const Operand& level
 
 namespace kernels {
 
-void FlashAttentionScore(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
-                         const Operand& shift, const Operand& drop, const Operand& padding,
-                         const Operand& mask, std::span<const int64_t> prefix, double scale, double keep,
-                         int64_t before, int64_t after, int64_t heads, const char* layout, int64_t,
-                         int64_t sparse, const Operand& most, const Operand& sum, const Operand&,
-                         const Operand& out) {
-  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                       prefix,          scale, keep, before, after, heads, layout,  sparse};
-  PlanFlash(plan, args, most, sum, out);
+void FlashAttentionScore(Plan& plan, DType, const FlashAttentionScoreArguments& a) {
+  PlanFlash(plan, TakeFlash(plan, a, a.key, a.real_shift), a.softmax_max_out, a.softmax_sum_out,
+            a.attention_out_out);
 }
 
-void FlashAttentionScoreV3(Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value,
-                           const Operand& shift, const Operand& drop, const Operand& padding,
-                           const Operand& mask, const Operand& sink, std::span<const int64_t> prefix,
-                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                           const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
-                           const Operand& most, const Operand& sum, const Operand&, const Operand& out) {
-  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                 prefix,          scale, keep, before, after, heads, layout,  sparse};
-  TakeShiftKind(shift_kind, query_start, key_start, &args);
-  args.sink = sink;
-  PlanFlash(plan, args, most, sum, out);
+void FlashAttentionScoreV3(Plan& plan, DType, const FlashAttentionScoreV3Arguments& a) {
+  PlanFlash(plan, TakeFlash(plan, a, a.key, a.real_shift), a.softmax_max_out, a.softmax_sum_out,
+            a.attention_out_out);
 }
 
-// No head has a sink.
-void FlashAttentionScoreV2(Plan& plan, DType type, const Operand& query, const Operand& key,
-                           const Operand& value, const Operand& shift, const Operand& drop,
-                           const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
-                           std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                           double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                           const char* layout, int64_t precise, int64_t sparse, int64_t shift_kind,
-                           const Operand& most, const Operand& sum, const Operand& weights,
-                           const Operand& out) {
-  FlashAttentionScoreV3(plan, type, query, key, value, shift, drop, padding, mask, {}, prefix, query_start,
-                        key_start, scale, keep, before, after, heads, layout, precise, sparse, shift_kind,
-                        most, sum, weights, out);
+void FlashAttentionScoreV2(Plan& plan, DType, const FlashAttentionScoreV2Arguments& a) {
+  PlanFlash(plan, TakeFlash(plan, a, a.key, a.real_shift), a.softmax_max_out, a.softmax_sum_out,
+            a.attention_out_out);
 }
 
 }  // namespace kernels

@@ -283,59 +283,25 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
 
 namespace kernels {
 
-void FlashAttentionVarLenScore(Plan& plan, DType, const Operand& query, const Operand& key,
-                               const Operand& value, const Operand& shift, const Operand& drop,
-                               const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
-                               std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
-                               double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                               const char* layout, int64_t, int64_t sparse, const Operand& most,
-                               const Operand& sum, const Operand&, const Operand& out) {
-  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                       prefix,          scale, keep, before, after, heads, layout,  sparse};
-  PlanPacked(plan, args, query_ends, key_ends, most, sum, out);
+void FlashAttentionVarLenScore(Plan& plan, DType, const FlashAttentionVarLenScoreArguments& a) {
+  PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out);
 }
 
-void FlashAttentionVarLenScoreV2(Plan& plan, DType, const Operand& query, const Operand& key,
-                                 const Operand& value, const Operand& shift, const Operand& drop,
-                                 const Operand& padding, const Operand& mask, std::span<const int64_t> prefix,
-                                 std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
-                                 std::span<const int64_t> query_start, std::span<const int64_t> key_start,
-                                 double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                                 const char* layout, int64_t, int64_t sparse, int64_t shift_kind,
-                                 const Operand& most, const Operand& sum, const Operand&,
-                                 const Operand& out) {
-  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                 prefix,          scale, keep, before, after, heads, layout,  sparse};
-  TakeShiftKind(shift_kind, query_start, key_start, &args);
-  PlanPacked(plan, args, query_ends, key_ends, most, sum, out);
+void FlashAttentionVarLenScoreV2(Plan& plan, DType, const FlashAttentionVarLenScoreV2Arguments& a) {
+  PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out);
 }
 
-void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType, const Operand& query, const Operand& key,
-                                      const Operand& value, const Operand& dy, const Operand& shift,
-                                      const Operand& drop, const Operand& padding, const Operand& mask,
-                                      const Operand& most, const Operand& sum, const Operand&,
-                                      const Operand& y, std::span<const int64_t> prefix,
-                                      std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
-                                      double scale, double keep, int64_t before, int64_t after, int64_t heads,
-                                      const char* layout, int64_t, int64_t sparse, const Operand& dq,
-                                      const Operand& dk, const Operand& dv, const Operand& dshift) {
-  const FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                       prefix,          scale, keep, before, after, heads, layout,  sparse};
-  PlanPackedGradient(plan, args, query_ends, key_ends, {dy, y, most, sum, dq, dk, dv, dshift});
+void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType, const FlashAttentionUnpaddingScoreGradArguments& a) {
+  PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+                     TakeFlashGradients(a));
 }
 
-void FlashAttentionUnpaddingScoreGradV2(
-    Plan& plan, DType, const Operand& query, const Operand& key, const Operand& value, const Operand& dy,
-    const Operand& shift, const Operand& drop, const Operand& padding, const Operand& mask,
-    const Operand& most, const Operand& sum, const Operand&, const Operand& y,
-    std::span<const int64_t> prefix, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
-    std::span<const int64_t> query_start, std::span<const int64_t> key_start, double scale, double keep,
-    int64_t before, int64_t after, int64_t heads, const char* layout, int64_t, int64_t sparse,
-    int64_t shift_kind, const Operand& dq, const Operand& dk, const Operand& dv, const Operand& dshift) {
-  FlashArgs args{plan.function(), query, key,  value,  shift, drop,  padding, mask,
-                 prefix,          scale, keep, before, after, heads, layout,  sparse};
-  TakeShiftKind(shift_kind, query_start, key_start, &args);
-  PlanPackedGradient(plan, args, query_ends, key_ends, {dy, y, most, sum, dq, dk, dv, dshift});
+void FlashAttentionUnpaddingScoreGradV2(Plan& plan, DType,
+                                        const FlashAttentionUnpaddingScoreGradV2Arguments& a) {
+  PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+                     TakeFlashGradients(a));
 }
 
 }  // namespace kernels

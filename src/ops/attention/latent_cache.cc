@@ -187,40 +187,35 @@ void CheckLatent(const Plan& plan, const LatentArgs& a, CacheMode mode) {
 
 namespace kernels {
 
-void KvRmsNormRopeCache(Plan& plan, DType, const Operand& kv, const Operand& gamma, const Operand& cos,
-                        const Operand& sin, const Operand& index, const Operand&, const Operand&,
-                        const Operand& keyScale, const Operand& latentScale, const Operand& keyOffset,
-                        const Operand& latentOffset, double epsilon, const char* cacheMode, bool isOutputKv,
-                        const Operand& keyCache, const Operand& latentCache, const Operand& keyOut,
-                        const Operand& latentOut) {
-  for (const Operand* o : {&keyScale, &latentScale, &keyOffset, &latentOffset}) {
+void KvRmsNormRopeCache(Plan& plan, DType, const KvRmsNormRopeCacheArguments& a) {
+  for (const Operand* o : {&a.k_rope_scale, &a.ckv_scale, &a.k_rope_offset, &a.ckv_offset}) {
     if (o->present() && !o->tensor->empty())
       RefuseExperts(plan, "scales and offsets are given, but caches of INT8 are not there yet; pass null");
   }
-  const CacheMode mode = ModeOf(plan, cacheMode);
-  const LatentArgs args{kv, gamma, cos, sin, index, keyCache, latentCache};
+  const CacheMode mode = ModeOf(plan, a.cache_mode);
+  const LatentArgs args{a.kv, a.gamma, a.cos, a.sin, a.index, a.k_cache_out, a.ckv_cache_out};
   CheckLatent(plan, args, mode);
-  if (isOutputKv && mode.place == Place::kBatch)
+  if (a.is_output_kv && mode.place == Place::kBatch)
     RefuseExperts(plan, "isOutputKv is for caches of pages; with cacheMode Norm it is false");
   LatentBody body;
-  body.kv = Rows(kv), body.gamma = Rows(gamma), body.cos = Rows(cos), body.sin = Rows(sin);
-  body.keys = LatentCache(keyCache, mode), body.latents = LatentCache(latentCache, mode);
-  if (isOutputKv) {
-    if (!keyOut.present() || !latentOut.present())
+  body.kv = Rows(a.kv), body.gamma = Rows(a.gamma), body.cos = Rows(a.cos), body.sin = Rows(a.sin);
+  body.keys = LatentCache(a.k_cache_out, mode), body.latents = LatentCache(a.ckv_cache_out, mode);
+  if (a.is_output_kv) {
+    if (!a.k_rope_out.present() || !a.c_kv_out.present())
       RefuseExperts(plan, "isOutputKv has no kRopeOut or cKvOut");
-    const Shape& shape = kv.shape();
-    CheckExpertShape(plan, keyOut, {shape[0], 1, shape[2], body.keys.width});
-    CheckExpertShape(plan, latentOut, {shape[0], 1, shape[2], body.latents.width});
-    CheckSameType(kv, keyOut);
-    CheckSameType(kv, latentOut);
-    body.key_out = Rows(keyOut), body.latent_out = Rows(latentOut);
+    const Shape& shape = a.kv.shape();
+    CheckExpertShape(plan, a.k_rope_out, {shape[0], 1, shape[2], body.keys.width});
+    CheckExpertShape(plan, a.c_kv_out, {shape[0], 1, shape[2], body.latents.width});
+    CheckSameType(a.kv, a.k_rope_out);
+    CheckSameType(a.kv, a.c_kv_out);
+    body.key_out = Rows(a.k_rope_out), body.latent_out = Rows(a.c_kv_out);
   }
-  if (kv.tensor->empty()) return;
-  body.index = Indices(plan, *index.tensor), body.index_at = index.binding;
-  body.place = mode.place, body.tokens = kv.shape()[2], body.epsilon = epsilon;
+  if (a.kv.tensor->empty()) return;
+  body.index = Indices(plan, *a.index.tensor), body.index_at = a.index.binding;
+  body.place = mode.place, body.tokens = a.kv.shape()[2], body.epsilon = a.epsilon;
   const int64_t wide = std::max(body.latents.width, 2 * body.keys.width);
   body.room = Scratch<float>(plan, 2 * (body.latents.width + body.keys.width) + wide);
-  plan.SetCost(500 + static_cast<uint64_t>(kv.tensor->count()) / 2);
+  plan.SetCost(500 + static_cast<uint64_t>(a.kv.tensor->count()) / 2);
   plan.SetBody(body);
 }
 

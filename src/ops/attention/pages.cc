@@ -178,61 +178,55 @@ Side SideOf(const Plan& plan, const Operand& tokens, const Operand& cache, bool 
 
 namespace kernels {
 
-void ScatterPaKvCache(Plan& plan, DType, const Operand& key, const Operand&, const Operand& slotMapping,
-                      const Operand& value, const Operand&, const Operand& compressLens,
-                      const Operand& compressSeqOffset, const Operand& seqLens, const char* cacheMode,
-                      const char* scatterMode, std::span<const int64_t> strides,
-                      std::span<const int64_t> offsets, const Operand& keyCache, const Operand& valueCache) {
-  for (const Operand* o : {&compressLens, &compressSeqOffset, &seqLens}) {
+void ScatterPaKvCache(Plan& plan, DType, const ScatterPaKvCacheArguments& args) {
+  for (const Operand* o : {&args.compress_lens, &args.compress_seq_offset, &args.seq_lens}) {
     if (o->present())
       RefuseExperts(plan, "compressLens, compressSeqOffset and seqLens are not there yet; pass null");
   }
-  const std::string_view mode = scatterMode == nullptr ? "" : scatterMode;
+  const std::string_view mode = args.scatter_mode == nullptr ? "" : args.scatter_mode;
   if (!mode.empty() && mode != "None")
     RefuseExperts(plan, "scatterMode is not None; others are not there yet");
-  if (std::any_of(strides.begin(), strides.end(), [](int64_t s) { return s != 1; }) ||
-      std::any_of(offsets.begin(), offsets.end(), [](int64_t o) { return o != 0; })) {
+  if (std::any_of(args.strides.begin(), args.strides.end(), [](int64_t s) { return s != 1; }) ||
+      std::any_of(args.offsets.begin(), args.offsets.end(), [](int64_t o) { return o != 0; })) {
     RefuseExperts(plan, "strides other than 1 and offsets other than 0 are not there yet");
   }
-  if (value.present() != valueCache.present()) RefuseExperts(plan, "one of value and valueCache is null");
-  const bool tiles = IsTiled(plan, cacheMode);
-  ScatterBody body{{SideOf(plan, key, keyCache, tiles), {}}, {}, slotMapping.binding};
-  if (value.present()) {
-    body.sides[1] = SideOf(plan, value, valueCache, tiles);
+  if (args.value.present() != args.value_cache_out.present())
+    RefuseExperts(plan, "one of value and valueCache is null");
+  const bool tiles = IsTiled(plan, args.cache_mode);
+  ScatterBody body{{SideOf(plan, args.key, args.key_cache_out, tiles), {}}, {}, args.slot_mapping.binding};
+  if (args.value.present()) {
+    body.sides[1] = SideOf(plan, args.value, args.value_cache_out, tiles);
     const Cache &a = body.sides[0].cache, &b = body.sides[1].cache;
-    if (a.pages != b.pages || a.rows != b.rows || value.shape()[0] != key.shape()[0])
+    if (a.pages != b.pages || a.rows != b.rows || args.value.shape()[0] != args.key.shape()[0])
       RefuseExperts(plan, "key and value have other numbers of tokens, or their caches of pages");
   }
-  CheckExpertShape(plan, slotMapping, {key.shape()[0]});
-  if (key.tensor->empty()) return;
-  body.slots = Indices(plan, *slotMapping.tensor);
-  plan.SetCost(500 + static_cast<uint64_t>(key.tensor->count()) / 2);
+  CheckExpertShape(plan, args.slot_mapping, {args.key.shape()[0]});
+  if (args.key.tensor->empty()) return;
+  body.slots = Indices(plan, *args.slot_mapping.tensor);
+  plan.SetCost(500 + static_cast<uint64_t>(args.key.tensor->count()) / 2);
   plan.SetBody(body);
 }
 
-void GatherPaKvCache(Plan& plan, DType, const Operand& keyCache, const Operand& valueCache,
-                     const Operand& blockTables, const Operand& seqLens, const Operand&, const Operand&,
-                     const Operand& seqOffset, const char* cacheMode, bool isSeqLensCumsum,
-                     const Operand& key, const Operand& value) {
-  const bool tiles = IsTiled(plan, cacheMode);
+void GatherPaKvCache(Plan& plan, DType, const GatherPaKvCacheArguments& a) {
+  const bool tiles = IsTiled(plan, a.cache_mode);
   GatherBody body{};
-  body.sides[0] = SideOf(plan, key, keyCache, tiles);
-  body.sides[1] = SideOf(plan, value, valueCache, tiles);
+  body.sides[0] = SideOf(plan, a.key_out, a.key_cache, tiles);
+  body.sides[1] = SideOf(plan, a.value_out, a.value_cache, tiles);
   if (body.sides[0].cache.rows == 0) RefuseExperts(plan, "the pages of keyCache have no rows");
-  if (body.sides[0].cache.rows != body.sides[1].cache.rows || key.shape()[0] != value.shape()[0])
+  if (body.sides[0].cache.rows != body.sides[1].cache.rows || a.key_out.shape()[0] != a.value_out.shape()[0])
     RefuseExperts(plan, "key and value have other numbers of tokens, or their caches of rows");
-  CheckExpertRank(plan, blockTables, 2, 2);
-  const int64_t sequences = blockTables.shape()[0];
-  CheckExpertShape(plan, seqLens, {sequences + (isSeqLensCumsum ? 1 : 0)});
-  if (seqOffset.present()) CheckExpertShape(plan, seqOffset, {sequences});
-  if (key.tensor->empty() || blockTables.tensor->empty()) return;
-  body.table = Indices(plan, *blockTables.tensor), body.table_at = blockTables.binding;
-  body.lengths = Indices(plan, *seqLens.tensor), body.lengths_at = seqLens.binding;
+  CheckExpertRank(plan, a.block_tables, 2, 2);
+  const int64_t sequences = a.block_tables.shape()[0];
+  CheckExpertShape(plan, a.seq_lens, {sequences + (a.is_seq_lens_cumsum ? 1 : 0)});
+  if (a.seq_offset.present()) CheckExpertShape(plan, a.seq_offset, {sequences});
+  if (a.key_out.tensor->empty() || a.block_tables.tensor->empty()) return;
+  body.table = Indices(plan, *a.block_tables.tensor), body.table_at = a.block_tables.binding;
+  body.lengths = Indices(plan, *a.seq_lens.tensor), body.lengths_at = a.seq_lens.binding;
   body.offsets_at = -1;
-  if (seqOffset.present())
-    body.offsets = Indices(plan, *seqOffset.tensor), body.offsets_at = seqOffset.binding;
-  body.width = blockTables.shape()[1], body.sums = isSeqLensCumsum;
-  plan.SetCost(500 + static_cast<uint64_t>(key.tensor->count()) / 2);
+  if (a.seq_offset.present())
+    body.offsets = Indices(plan, *a.seq_offset.tensor), body.offsets_at = a.seq_offset.binding;
+  body.width = a.block_tables.shape()[1], body.sums = a.is_seq_lens_cumsum;
+  plan.SetCost(500 + static_cast<uint64_t>(a.key_out.tensor->count()) / 2);
   plan.SetBody(body);
 }
 

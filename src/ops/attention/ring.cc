@@ -143,32 +143,26 @@ std::string_view TextOr(const char* given, std::string_view text) {
   return given == nullptr || *given == 0 ? text : std::string_view(given);
 }
 
+template <class Arguments>
+RingArgs TakeRing(const Arguments& a, const char* numbers) {
+  return {.before = {a.prev_attn_out, a.prev_softmax_max, a.prev_softmax_sum},
+          .now = {a.cur_attn_out, a.cur_softmax_max, a.cur_softmax_sum},
+          .both = {a.attn_out_out, a.softmax_max_out, a.softmax_sum_out},
+          .ends = a.actual_seq_qlen,
+          .layout = TextOr(a.input_layout, "SBH"),
+          .numbers = TextOr(numbers, "")};
+}
+
 }  // namespace
 
 namespace kernels {
 
-void RingAttentionUpdate(Plan& plan, DType, const Operand& beforeOut, const Operand& beforeMost,
-                         const Operand& beforeSum, const Operand& nowOut, const Operand& nowMost,
-                         const Operand& nowSum, const Operand& ends, const char* layout, const Operand& out,
-                         const Operand& most, const Operand& sum) {
-  PlanRing(plan, {{beforeOut, beforeMost, beforeSum},
-                  {nowOut, nowMost, nowSum},
-                  {out, most, sum},
-                  ends,
-                  TextOr(layout, "SBH"),
-                  ""});
+void RingAttentionUpdate(Plan& plan, DType, const RingAttentionUpdateArguments& a) {
+  PlanRing(plan, TakeRing(a, ""));
 }
 
-void RingAttentionUpdateV2(Plan& plan, DType, const Operand& beforeOut, const Operand& beforeMost,
-                           const Operand& beforeSum, const Operand& nowOut, const Operand& nowMost,
-                           const Operand& nowSum, const Operand& ends, const char* layout,
-                           const char* numbers, const Operand& out, const Operand& most, const Operand& sum) {
-  PlanRing(plan, {{beforeOut, beforeMost, beforeSum},
-                  {nowOut, nowMost, nowSum},
-                  {out, most, sum},
-                  ends,
-                  TextOr(layout, "SBH"),
-                  TextOr(numbers, "")});
+void RingAttentionUpdateV2(Plan& plan, DType, const RingAttentionUpdateV2Arguments& a) {
+  PlanRing(plan, TakeRing(a, a.input_softmax_layout));
 }
 
 }  // namespace kernels

@@ -119,6 +119,20 @@ struct TableArgs {
   const Operand &query_out, &key_out;
 };
 
+template <class Arguments>
+TableArgs TakeTable(const Arguments& a, int64_t mode) {
+  return {.positions = a.positions,
+          .query = a.query_in,
+          .key = a.key_in,
+          .table = a.cos_sin_cache,
+          .sections = a.mrope_section,
+          .size = a.head_size,
+          .halves = a.is_neox_style,
+          .mode = mode,
+          .query_out = a.query_out,
+          .key_out = a.key_out};
+}
+
 void CheckTable(const Plan& plan, const TableArgs& a) {
   CheckExpertRank(plan, a.positions, 1, 2);
   for (const Operand* o : {&a.query, &a.key, &a.table}) CheckExpertRank(plan, *o, 2, 2);
@@ -178,20 +192,12 @@ void InterleaveRope(Plan& plan, DType type, const Operand& x, const Operand& cos
   RotaryPositionEmbedding(plan, type, x, cos, sin, kApart, out);
 }
 
-void RopeWithSinCosCache(Plan& plan, DType, const Operand& positions, const Operand& queryIn,
-                         const Operand& keyIn, const Operand& cosSinCache,
-                         std::span<const int64_t> mropeSection, int64_t headSize, bool isNeoxStyle,
-                         const Operand& queryOut, const Operand& keyOut) {
-  PlanAngles(plan, {positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, 0, queryOut,
-                    keyOut});
+void RopeWithSinCosCache(Plan& plan, DType, const RopeWithSinCosCacheArguments& a) {
+  PlanAngles(plan, TakeTable(a, 0));
 }
 
-void RopeWithSinCosCacheV2(Plan& plan, DType, const Operand& positions, const Operand& queryIn,
-                           const Operand& keyIn, const Operand& cosSinCache,
-                           std::span<const int64_t> mropeSection, int64_t headSize, bool isNeoxStyle,
-                           int64_t cacheMode, const Operand& queryOut, const Operand& keyOut) {
-  PlanAngles(plan, {positions, queryIn, keyIn, cosSinCache, mropeSection, headSize, isNeoxStyle, cacheMode,
-                    queryOut, keyOut});
+void RopeWithSinCosCacheV2(Plan& plan, DType, const RopeWithSinCosCacheV2Arguments& a) {
+  PlanAngles(plan, TakeTable(a, a.cache_mode));
 }
 
 }  // namespace kernels

@@ -252,34 +252,31 @@ void RefuseGiven(std::initializer_list<const Operand*> operands) {
 
 namespace kernels {
 
-void FusedInferAttentionScore(Plan& plan, DType, const Operand& query, const OperandList& keys,
-                              const OperandList& values, const Operand& shift, const Operand& mask,
-                              std::span<const int64_t>, std::span<const int64_t> lengths, const Operand& a,
-                              const Operand& b, const Operand& c, const Operand& d, const Operand& e,
-                              const Operand& f, const Operand& g, const Operand& h, const Operand& i,
-                              const Operand& j, const Operand& k, const Operand& l, const Operand& m,
-                              const Operand& n, const Operand& o, const Operand& p,
-                              std::span<const int64_t> prefix, int64_t heads, double scale, int64_t before,
-                              int64_t after, const char* layout, int64_t key_heads, int64_t sparse, int64_t,
-                              int64_t, int64_t, bool with_lse, int64_t, int64_t, const Operand& out,
-                              const Operand&) {
-  RefuseGiven({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l, &m, &n, &o, &p});
-  if (!prefix.empty() || with_lse) RefuseInfer("prefixes and softmaxLse are not there yet");
-  if (keys.size() != 1 || values.size() != 1) RefuseInfer("key and value are lists of one tensor");
-  if (sparse < kMasked || sparse > kRightDown) RefuseInfer("sparseMode is none of 0, 1, 2 and 3");
-  Heads all = HeadsOfAll(query, keys[0], values[0], out, OrderNamed(layout), heads, key_heads);
-  all.scale = static_cast<float>(scale);
-  if (out.tensor->empty()) return;
+void FusedInferAttentionScore(Plan& plan, DType, const FusedInferAttentionScoreArguments& a) {
+  RefuseGiven({&a.deq_scale1, &a.quant_scale1, &a.deq_scale2, &a.quant_scale2, &a.quant_offset2,
+               &a.antiquant_scale, &a.antiquant_offset, &a.block_table, &a.query_padding_size,
+               &a.kv_padding_size, &a.key_antiquant_scale, &a.key_antiquant_offset, &a.value_antiquant_scale,
+               &a.value_antiquant_offset, &a.key_shared_prefix, &a.value_shared_prefix});
+  if (!a.actual_shared_prefix_len.empty() || a.softmax_lse_flag)
+    RefuseInfer("prefixes and softmaxLse are not there yet");
+  if (a.key.size() != 1 || a.value.size() != 1) RefuseInfer("key and value are lists of one tensor");
+  if (a.sparse_mode < kMasked || a.sparse_mode > kRightDown)
+    RefuseInfer("sparseMode is none of 0, 1, 2 and 3");
+  Heads all = HeadsOfAll(a.query, a.key[0], a.value[0], a.out, OrderNamed(a.input_layout), a.num_heads,
+                         a.num_key_value_heads);
+  all.scale = static_cast<float>(a.scale_value);
+  if (a.out.tensor->empty()) return;
   InferAttentionBody body;
   const Shape scores{all.query.shape[0], all.query.shape[1], all.query.shape[2], all.key.shape[2]};
-  if (sparse == kMasked && (before < scores[2] || after < scores[3])) {
+  if (a.sparse_mode == kMasked && (a.pre_tokens < scores[2] || a.next_tokens < scores[3])) {
     RefuseInfer("preTokens and nextTokens that leave keys out are not there yet");
   }
-  body.mask = MaskOf({shift, mask, lengths, sparse}, scores, &all.mask);
-  body.copies[kQuery] = FloatCopy(query), body.copies[kKey] = FloatCopy(keys[0]);
-  body.copies[kValue] = FloatCopy(values[0]), body.out = FloatCopy(out);
-  const int64_t counts[kParts] = {query.tensor->count(), keys[0].tensor->count(), values[0].tensor->count(),
-                                  body.mask.present() ? body.mask.count : 0, out.tensor->count()};
+  body.mask = MaskOf({a.pse_shift, a.atten_mask, a.actual_seq_lengths_kv, a.sparse_mode}, scores, &all.mask);
+  body.copies[kQuery] = FloatCopy(a.query), body.copies[kKey] = FloatCopy(a.key[0]);
+  body.copies[kValue] = FloatCopy(a.value[0]), body.out = FloatCopy(a.out);
+  const int64_t counts[kParts] = {a.query.tensor->count(), a.key[0].tensor->count(),
+                                  a.value[0].tensor->count(), body.mask.present() ? body.mask.count : 0,
+                                  a.out.tensor->count()};
   int64_t used = 0;
   for (int part = 0; part < kParts; ++part) {
     body.at[part] = used;
