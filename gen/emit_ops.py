@@ -29,7 +29,7 @@ _LAUNCH_ERRORS = {
 
 # A kernel of more parameters gets them as fields with names: neighbours of one type cannot be swapped.
 _MOST_PARAMETERS = 8
-_POSITIONAL = {'experts', 'over_ranks', 'rnn', 'quant', 'matmul', 'norm', 'gradient', 'optimiser', 'foreach', 'pool', 'conv',
+_POSITIONAL = {'norm', 'gradient', 'optimiser', 'foreach', 'pool', 'conv',
                'detect', 'index'}  # families that still take them in their order
 
 _operators: list[Operator] = []

@@ -171,11 +171,34 @@ struct CombineArgs {
   const Operand& out;
 };
 
+template <class Arguments>
+CombineArgs TakeCombine(const Arguments& a, const Operand& mask, const Operand& added) {
+  return {.expanded = a.expand_x,
+          .ids = a.expert_ids,
+          .counts = a.ep_send_counts,
+          .weights = a.expert_scales,
+          .mask = mask,
+          .added = added,
+          .group = a.group_ep,
+          .deal = TakeDeal(a),
+          .out = a.x};
+}
+
 // Arguments that the pages reserve.
 struct Reserved {
   const Operand &activation_scale, &weight_scale, &group_list;
   int64_t out_dtype, comm_quant_mode, group_list_type;
 };
+
+template <class Arguments>
+Reserved TakeReserved(const Arguments& a) {
+  return {.activation_scale = a.activation_scale,
+          .weight_scale = a.weight_scale,
+          .group_list = a.group_list,
+          .out_dtype = a.out_dtype,
+          .comm_quant_mode = a.comm_quant_mode,
+          .group_list_type = a.group_list_type};
+}
 
 void CheckReserved(const Plan& plan, const Reserved& r) {
   for (const Operand* o : {&r.activation_scale, &r.weight_scale, &r.group_list}) {
@@ -245,59 +268,19 @@ void PlanCombine(Plan& plan, const CombineArgs& a) {
 
 namespace kernels {
 
-void MoeDistributeCombine(Plan& plan, DType, const Operand& expandX, const Operand& expertIds,
-                          const Operand& expandIdx, const Operand& epSendCounts, const Operand& expertScales,
-                          const Operand& tpSendCounts, const Operand& xActiveMask,
-                          const Operand& activationScale, const Operand& weightScale,
-                          const Operand& groupList, const Operand& expandScales, const char* groupEp,
-                          int64_t epWorldSize, int64_t epRankId, int64_t moeExpertNum, const char* groupTp,
-                          int64_t tpWorldSize, int64_t tpRankId, int64_t expertShardType,
-                          int64_t sharedExpertNum, int64_t sharedExpertRankNum, int64_t globalBs,
-                          int64_t outDtype, int64_t commQuantMode, int64_t groupListType, const Operand& x) {
-  (void)tpSendCounts, (void)expandScales,
-      (void)groupTp;  // of groups that are not there, and what expertScales says, too
-  if (xActiveMask.present())
+void MoeDistributeCombine(Plan& plan, DType, const MoeDistributeCombineArguments& a) {
+  if (a.x_active_mask.present())
     RefuseExperts(plan, "xActiveMask is reserved; aclnnMoeDistributeCombineV2 takes it");
-  CheckReserved(plan, {activationScale, weightScale, groupList, outDtype, commQuantMode, groupListType});
-  CheckElements(expandIdx, expertIds.tensor->count());
+  CheckReserved(plan, TakeReserved(a));
+  CheckElements(a.expand_idx, a.expert_ids.tensor->count());
   const Operand none;
-  PlanCombine(plan, {expandX,
-                     expertIds,
-                     epSendCounts,
-                     expertScales,
-                     none,
-                     none,
-                     groupEp,
-                     {epWorldSize, epRankId, moeExpertNum, tpWorldSize, tpRankId, expertShardType,
-                      sharedExpertNum, sharedExpertRankNum, globalBs},
-                     x});
+  PlanCombine(plan, TakeCombine(a, none, none));
 }
 
-void MoeDistributeCombineV2(Plan& plan, DType, const Operand& expandX, const Operand& expertIds,
-                            const Operand& assistInfoForCombine, const Operand& epSendCounts,
-                            const Operand& expertScales, const Operand& tpSendCounts,
-                            const Operand& xActiveMask, const Operand& activationScale,
-                            const Operand& weightScale, const Operand& groupList, const Operand& expandScales,
-                            const Operand& sharedExpertX, const char* groupEp, int64_t epWorldSize,
-                            int64_t epRankId, int64_t moeExpertNum, const char* groupTp, int64_t tpWorldSize,
-                            int64_t tpRankId, int64_t expertShardType, int64_t sharedExpertNum,
-                            int64_t sharedExpertRankNum, int64_t globalBs, int64_t outDtype,
-                            int64_t commQuantMode, int64_t groupListType, const char* commAlg,
-                            const Operand& x) {
-  (void)assistInfoForCombine, (void)tpSendCounts, (void)expandScales;
-  (void)groupTp;
-  CheckCommAlg(plan, commAlg);
-  CheckReserved(plan, {activationScale, weightScale, groupList, outDtype, commQuantMode, groupListType});
-  PlanCombine(plan, {expandX,
-                     expertIds,
-                     epSendCounts,
-                     expertScales,
-                     xActiveMask,
-                     sharedExpertX,
-                     groupEp,
-                     {epWorldSize, epRankId, moeExpertNum, tpWorldSize, tpRankId, expertShardType,
-                      sharedExpertNum, sharedExpertRankNum, globalBs},
-                     x});
+void MoeDistributeCombineV2(Plan& plan, DType, const MoeDistributeCombineV2Arguments& a) {
+  CheckCommAlg(plan, a.comm_alg);
+  CheckReserved(plan, TakeReserved(a));
+  PlanCombine(plan, TakeCombine(a, a.x_active_mask, a.shared_expert_x));
 }
 
 }  // namespace kernels

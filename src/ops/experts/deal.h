@@ -16,6 +16,19 @@ struct DealArgs {
   int64_t tp_world, tp_rank, shard_type, shared, shared_ranks, global_bs;
 };
 
+template <class Arguments>
+DealArgs TakeDeal(const Arguments& a) {
+  return {.world = a.ep_world_size,
+          .rank = a.ep_rank_id,
+          .experts = a.moe_expert_num,
+          .tp_world = a.tp_world_size,
+          .tp_rank = a.tp_rank_id,
+          .shard_type = a.expert_shard_type,
+          .shared = a.shared_expert_num,
+          .shared_ranks = a.shared_expert_rank_num,
+          .global_bs = a.global_bs};
+}
+
 struct Deal {
   struct Holder {
     int64_t rank, expert;  // the expert by its number on that rank

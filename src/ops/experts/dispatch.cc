@@ -207,6 +207,28 @@ struct DispatchArgs {
   const Operand &expanded, &steps, &idx, &assist, &nums, &counts, &tp_counts, &weights_out;
 };
 
+template <class Arguments>
+DispatchArgs TakeDispatch(const Arguments& a, const Operand& mask, const Operand& idx,
+                          const Operand& assist) {
+  return {.x = a.x,
+          .ids = a.expert_ids,
+          .scales = a.scales,
+          .mask = mask,
+          .weights = a.expert_scales,
+          .group = a.group_ep,
+          .deal = TakeDeal(a),
+          .quant_mode = a.quant_mode,
+          .nums_type = a.expert_token_nums_type,
+          .expanded = a.expand_x,
+          .steps = a.dynamic_scales,
+          .idx = idx,
+          .assist = assist,
+          .nums = a.expert_token_nums,
+          .counts = a.ep_recv_counts,
+          .tp_counts = a.tp_recv_counts,
+          .weights_out = a.expand_scales};
+}
+
 void CheckQuant(const Plan& plan, const DispatchArgs& a, const Deal& deal) {
   if (a.quant_mode != 0 && a.quant_mode != kDynamic)
     RefuseExperts(plan, "quantMode is 0 or 2: others are not there yet");
@@ -293,70 +315,17 @@ void PlanDispatch(Plan& plan, const DispatchArgs& a) {
 
 namespace kernels {
 
-void MoeDistributeDispatch(Plan& plan, DType, const Operand& x, const Operand& expertIds,
-                           const Operand& scales, const Operand& xActiveMask, const Operand& expertScales,
-                           const char* groupEp, int64_t epWorldSize, int64_t epRankId, int64_t moeExpertNum,
-                           const char* groupTp, int64_t tpWorldSize, int64_t tpRankId,
-                           int64_t expertShardType, int64_t sharedExpertNum, int64_t sharedExpertRankNum,
-                           int64_t quantMode, int64_t globalBs, int64_t expertTokenNumsType,
-                           const Operand& expandX, const Operand& dynamicScales, const Operand& expandIdx,
-                           const Operand& expertTokenNums, const Operand& epRecvCounts,
-                           const Operand& tpRecvCounts, const Operand& expandScales) {
-  (void)groupTp;
-  if (xActiveMask.present())
+void MoeDistributeDispatch(Plan& plan, DType, const MoeDistributeDispatchArguments& a) {
+  if (a.x_active_mask.present())
     RefuseExperts(plan, "xActiveMask is reserved; aclnnMoeDistributeDispatchV2 takes it");
   const Operand none;
-  PlanDispatch(plan, {x,
-                      expertIds,
-                      scales,
-                      none,
-                      expertScales,
-                      groupEp,
-                      {epWorldSize, epRankId, moeExpertNum, tpWorldSize, tpRankId, expertShardType,
-                       sharedExpertNum, sharedExpertRankNum, globalBs},
-                      quantMode,
-                      expertTokenNumsType,
-                      expandX,
-                      dynamicScales,
-                      expandIdx,
-                      none,
-                      expertTokenNums,
-                      epRecvCounts,
-                      tpRecvCounts,
-                      expandScales});
+  PlanDispatch(plan, TakeDispatch(a, none, a.expand_idx, none));
 }
 
-void MoeDistributeDispatchV2(Plan& plan, DType, const Operand& x, const Operand& expertIds,
-                             const Operand& scales, const Operand& xActiveMask, const Operand& expertScales,
-                             const char* groupEp, int64_t epWorldSize, int64_t epRankId, int64_t moeExpertNum,
-                             const char* groupTp, int64_t tpWorldSize, int64_t tpRankId,
-                             int64_t expertShardType, int64_t sharedExpertNum, int64_t sharedExpertRankNum,
-                             int64_t quantMode, int64_t globalBs, int64_t expertTokenNumsType,
-                             const char* commAlg, const Operand& expandX, const Operand& dynamicScales,
-                             const Operand& assistInfoForCombine, const Operand& expertTokenNums,
-                             const Operand& epRecvCounts, const Operand& tpRecvCounts,
-                             const Operand& expandScales) {
-  (void)groupTp;
-  CheckCommAlg(plan, commAlg);
+void MoeDistributeDispatchV2(Plan& plan, DType, const MoeDistributeDispatchV2Arguments& a) {
+  CheckCommAlg(plan, a.comm_alg);
   const Operand none;
-  PlanDispatch(plan, {x,
-                      expertIds,
-                      scales,
-                      xActiveMask,
-                      expertScales,
-                      groupEp,
-                      {epWorldSize, epRankId, moeExpertNum, tpWorldSize, tpRankId, expertShardType,
-                       sharedExpertNum, sharedExpertRankNum, globalBs},
-                      quantMode,
-                      expertTokenNumsType,
-                      expandX,
-                      dynamicScales,
-                      none,
-                      assistInfoForCombine,
-                      expertTokenNums,
-                      epRecvCounts,
-                      tpRecvCounts,
-                      expandScales});
+  PlanDispatch(plan, TakeDispatch(a, a.x_active_mask, none, a.assist_info_for_combine));
 }
 
 }  // namespace kernels

@@ -335,21 +335,16 @@ class Feed {
 
 namespace kernels {
 
-void FFNV2(Plan& plan, DType, const Operand& x, const Operand& weight1, const Operand& weight2,
-           std::span<const int64_t> expertTokens, const Operand& bias1, const Operand& bias2,
-           const Operand& scale, const Operand& offset, const Operand& deqScale1, const Operand& deqScale2,
-           const Operand& antiquantScale1, const Operand& antiquantScale2, const Operand& antiquantOffset1,
-           const Operand& antiquantOffset2, const char* activation, int64_t, bool tokensIndexFlag,
-           const Operand& y) {
-  const FeedArgs args{x,
-                      {{weight1, bias1, deqScale1, antiquantScale1, antiquantOffset1},
-                       {weight2, bias2, deqScale2, antiquantScale2, antiquantOffset2}},
-                      expertTokens,
-                      scale,
-                      offset,
-                      activation,
-                      tokensIndexFlag,
-                      y};
+void FFNV2(Plan& plan, DType, const FFNV2Arguments& a) {
+  const FeedArgs args{.x = a.x,
+                      .layers = {{a.weight1, a.bias1, a.deq_scale1, a.antiquant_scale1, a.antiquant_offset1},
+                                 {a.weight2, a.bias2, a.deq_scale2, a.antiquant_scale2, a.antiquant_offset2}},
+                      .tokens = a.expert_tokens,
+                      .scale = a.scale,
+                      .shift = a.offset,
+                      .activation = a.activation,
+                      .ends = a.tokens_index_flag,
+                      .out = a.y};
   Feed(plan, args).Make();
 }
 

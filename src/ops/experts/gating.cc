@@ -245,43 +245,41 @@ void MoeGatingTopKSoftmaxV2(Plan& plan, DType, const Operand& x, const Operand& 
   if (!yOut.tensor->empty()) plan.SetBody(body);
 }
 
-void MoeGatingTopK(Plan& plan, DType, const Operand& x, const Operand& biasOptional, int64_t k,
-                   int64_t kGroup, int64_t groupCount, int64_t groupSelectMode, int64_t renorm,
-                   int64_t normType, bool outFlag, double routedScalingFactor, double eps,
-                   const Operand& yOut, const Operand& expertIdxOut, const Operand& outOut) {
-  CheckExpertRank(plan, x, 2, 2);
-  const int64_t rows = x.shape()[0], experts = x.shape()[1];
-  if (renorm != 0) RefuseExperts(plan, "renorm 1 is not there yet; pass 0");
-  if (normType != 0 && normType != 1) RefuseExperts(plan, "normType is 0 (softmax) or 1 (sigmoid)");
-  if (groupSelectMode != 0 && groupSelectMode != 1)
+void MoeGatingTopK(Plan& plan, DType, const MoeGatingTopKArguments& a) {
+  CheckExpertRank(plan, a.x, 2, 2);
+  const int64_t rows = a.x.shape()[0], experts = a.x.shape()[1];
+  if (a.renorm != 0) RefuseExperts(plan, "renorm 1 is not there yet; pass 0");
+  if (a.norm_type != 0 && a.norm_type != 1) RefuseExperts(plan, "normType is 0 (softmax) or 1 (sigmoid)");
+  if (a.group_select_mode != 0 && a.group_select_mode != 1)
     RefuseExperts(plan, "groupSelectMode is 0 (the best one) or 1 (the best two)");
-  if (groupCount < 1 || experts % groupCount != 0)
+  if (a.group_count < 1 || experts % a.group_count != 0)
     RefuseExperts(plan, "groupCount does not divide the number of experts");
-  if (kGroup < 1 || kGroup > groupCount) RefuseExperts(plan, "kGroup is not from 1 to groupCount");
-  const int64_t each = experts / groupCount;
-  if (groupCount > 1 && groupSelectMode == 1 && each < 2)
+  if (a.k_group < 1 || a.k_group > a.group_count) RefuseExperts(plan, "kGroup is not from 1 to groupCount");
+  const int64_t each = experts / a.group_count;
+  if (a.group_count > 1 && a.group_select_mode == 1 && each < 2)
     RefuseExperts(plan, "groupSelectMode 1 needs groups of two experts at least");
-  if (k < 1 || k > kGroup * each) RefuseExperts(plan, "k is not from 1 to the experts of kGroup groups");
-  if (biasOptional.present()) CheckExpertShape(plan, biasOptional, {experts});
-  CheckSameType(x, yOut);
-  for (const Operand* o : {&yOut, &expertIdxOut}) CheckExpertShape(plan, *o, {rows, k});
-  if (outFlag && !outOut.present()) RefuseExperts(plan, "outFlag is true, but out is null");
-  if (outOut.present()) CheckExpertShape(plan, outOut, x.shape());
+  if (a.k < 1 || a.k > a.k_group * each)
+    RefuseExperts(plan, "k is not from 1 to the experts of kGroup groups");
+  if (a.bias.present()) CheckExpertShape(plan, a.bias, {experts});
+  CheckSameType(a.x, a.y_out);
+  for (const Operand* o : {&a.y_out, &a.expert_idx_out}) CheckExpertShape(plan, *o, {rows, a.k});
+  if (a.out_flag && !a.out_out.present()) RefuseExperts(plan, "outFlag is true, but out is null");
+  if (a.out_out.present()) CheckExpertShape(plan, a.out_out, a.x.shape());
   if (rows == 0) return;
-  plan.SetCost(CostOfGating(x, k));
-  plan.SetBody(RankedGroupsBody{Rows(x),
-                                Rows(biasOptional),
-                                Rows(yOut),
-                                outFlag ? Rows(outOut) : Rows(),
-                                WholeOut(expertIdxOut),
+  plan.SetCost(CostOfGating(a.x, a.k));
+  plan.SetBody(RankedGroupsBody{Rows(a.x),
+                                Rows(a.bias),
+                                Rows(a.y_out),
+                                a.out_flag ? Rows(a.out_out) : Rows(),
+                                WholeOut(a.expert_idx_out),
                                 {plan, rows, RowGrain(experts), 4 * experts},
-                                k,
-                                groupCount,
-                                kGroup,
-                                groupSelectMode == 1,
-                                normType == 1,
-                                static_cast<float>(routedScalingFactor),
-                                static_cast<float>(eps)});
+                                a.k,
+                                a.group_count,
+                                a.k_group,
+                                a.group_select_mode == 1,
+                                a.norm_type == 1,
+                                static_cast<float>(a.routed_scaling_factor),
+                                static_cast<float>(a.eps)});
 }
 
 void MoeGatingTopKBackward(Plan& plan, DType, const Operand& xNorm, const Operand& gradY,

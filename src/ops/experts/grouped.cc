@@ -645,95 +645,65 @@ class Grouping {
   bool has_bias_ = false;
 };
 
+// The later versions, which share the names of what they take. The weights may have been brought out of
+// tiles.
+template <class Arguments>
+void PlanGrouped(Plan& plan, const Arguments& a, const OperandList& weight) {
+  RefuseGiven(plan, {&a.offset, &a.activation_input, &a.activation_quant_scale, &a.activation_quant_offset,
+                     &a.activation_feature_out, &a.dyn_quant_scale_out});
+  if (a.group_type == -1 && a.group_list.present())
+    RefuseExperts(plan, "groupList is given, but groupType is -1");
+  const GroupedArgs args{.x = a.x,
+                         .weight = weight,
+                         .bias = a.bias,
+                         .out = a.results,
+                         .list = &a.group_list,
+                         .ends = {},
+                         .split_item = a.split_item,
+                         .type = a.group_type,
+                         .list_type = a.group_list_type,
+                         .activation = a.act_type,
+                         .scale = &a.scale,
+                         .weight_scale = &a.antiquant_scale,
+                         .weight_shift = &a.antiquant_offset,
+                         .token = &a.per_token_scale};
+  Grouping(plan, args).Make();
+}
+
 }  // namespace
 
 namespace kernels {
 
-void GroupedMatmul(Plan& plan, DType, const OperandList& x, const OperandList& weight,
-                   const OperandList& biasOptional, const OperandList& scaleOptional,
-                   const OperandList& offsetOptional, const OperandList& antiquantScaleOptional,
-                   const OperandList& antiquantOffsetOptional, std::span<const int64_t> groupListOptional,
-                   int64_t splitItem, const OperandList& y) {
-  RefuseGiven(plan, {&scaleOptional, &offsetOptional, &antiquantScaleOptional, &antiquantOffsetOptional});
+void GroupedMatmul(Plan& plan, DType, const GroupedMatmulArguments& a) {
+  RefuseGiven(plan, {&a.scale, &a.offset, &a.antiquant_scale, &a.antiquant_offset});
   const int64_t type =
-      groupListOptional.empty() && x.size() == weight.size() && y.size() == x.size() ? -1 : 0;
-  const GroupedArgs args{x, weight, biasOptional, y, nullptr, groupListOptional, splitItem, type, kEnds, 0};
+      a.group_list.empty() && a.x.size() == a.weight.size() && a.y.size() == a.x.size() ? -1 : 0;
+  const GroupedArgs args{.x = a.x,
+                         .weight = a.weight,
+                         .bias = a.bias,
+                         .out = a.y,
+                         .list = nullptr,
+                         .ends = a.group_list,
+                         .split_item = a.split_item,
+                         .type = type,
+                         .list_type = kEnds,
+                         .activation = 0};
   Grouping(plan, args).Make();
 }
 
-void GroupedMatmulV5(Plan& plan, DType, const OperandList& x, const OperandList& weight,
-                     const OperandList& biasOptional, const OperandList& scaleOptional,
-                     const OperandList& offsetOptional, const OperandList& antiquantScaleOptional,
-                     const OperandList& antiquantOffsetOptional, const OperandList& perTokenScaleOptional,
-                     const Operand& groupListOptional, const OperandList& activationInputOptional,
-                     const OperandList& activationQuantScaleOptional,
-                     const OperandList& activationQuantOffsetOptional, int64_t splitItem, int64_t groupType,
-                     int64_t groupListType, int64_t actType, std::span<const int64_t>,
-                     const OperandList& results, const OperandList& activationFeatureOutOptional,
-                     const OperandList& dynQuantScaleOutOptional) {
-  RefuseGiven(plan,
-              {&offsetOptional, &activationInputOptional, &activationQuantScaleOptional,
-               &activationQuantOffsetOptional, &activationFeatureOutOptional, &dynQuantScaleOutOptional});
-  if (groupType == -1 && groupListOptional.present())
-    RefuseExperts(plan, "groupList is given, but groupType is -1");
-  const GroupedArgs args{x,
-                         weight,
-                         biasOptional,
-                         results,
-                         &groupListOptional,
-                         {},
-                         splitItem,
-                         groupType,
-                         groupListType,
-                         actType,
-                         &scaleOptional,
-                         &antiquantScaleOptional,
-                         &antiquantOffsetOptional,
-                         &perTokenScaleOptional};
-  Grouping(plan, args).Make();
-}
+void GroupedMatmulV5(Plan& plan, DType, const GroupedMatmulV5Arguments& a) { PlanGrouped(plan, a, a.weight); }
 
-void GroupedMatmulWeightNz(Plan& plan, DType type, const OperandList& x, const OperandList& weight,
-                           const OperandList& biasOptional, const OperandList& scaleOptional,
-                           const OperandList& offsetOptional, const OperandList& antiquantScaleOptional,
-                           const OperandList& antiquantOffsetOptional,
-                           const OperandList& perTokenScaleOptional, const Operand& groupListOptional,
-                           const OperandList& activationInputOptional,
-                           const OperandList& activationQuantScaleOptional,
-                           const OperandList& activationQuantOffsetOptional, int64_t splitItem,
-                           int64_t groupType, int64_t groupListType, int64_t actType,
-                           std::span<const int64_t> tuningConfigOptional, int64_t quantGroupSize,
-                           const OperandList& results, const OperandList& activationFeatureOutOptional,
-                           const OperandList& dynQuantScaleOutOptional) {
-  if (quantGroupSize != 0)
+void GroupedMatmulWeightNz(Plan& plan, DType, const GroupedMatmulWeightNzArguments& a) {
+  if (a.quant_group_size != 0)
     RefuseExperts(plan, "quantGroupSize is not 0: scales of groups of what is summed over are not there");
-  if (groupType == 2) RefuseExperts(plan, "groupType 2 has no weights in tiles");
+  if (a.group_type == 2) RefuseExperts(plan, "groupType 2 has no weights in tiles");
   Untiled untiled(plan);
-  const OperandList plain = untiled.Plain(weight);
-  GroupedMatmulV5(untiled.inner(), type, x, plain, biasOptional, scaleOptional, offsetOptional,
-                  antiquantScaleOptional, antiquantOffsetOptional, perTokenScaleOptional, groupListOptional,
-                  activationInputOptional, activationQuantScaleOptional, activationQuantOffsetOptional,
-                  splitItem, groupType, groupListType, actType, tuningConfigOptional, results,
-                  activationFeatureOutOptional, dynQuantScaleOutOptional);
+  const OperandList plain = untiled.Plain(a.weight);
+  PlanGrouped(untiled.inner(), a, plain);
   untiled.Finish();
 }
 
-void GroupedMatmulV4(Plan& plan, DType type, const OperandList& x, const OperandList& weight,
-                     const OperandList& biasOptional, const OperandList& scaleOptional,
-                     const OperandList& offsetOptional, const OperandList& antiquantScaleOptional,
-                     const OperandList& antiquantOffsetOptional, const OperandList& perTokenScaleOptional,
-                     const Operand& groupListOptional, const OperandList& activationInputOptional,
-                     const OperandList& activationQuantScaleOptional,
-                     const OperandList& activationQuantOffsetOptional, int64_t splitItem, int64_t groupType,
-                     int64_t groupListType, int64_t actType, const OperandList& results,
-                     const OperandList& activationFeatureOutOptional,
-                     const OperandList& dynQuantScaleOutOptional) {
-  GroupedMatmulV5(plan, type, x, weight, biasOptional, scaleOptional, offsetOptional, antiquantScaleOptional,
-                  antiquantOffsetOptional, perTokenScaleOptional, groupListOptional, activationInputOptional,
-                  activationQuantScaleOptional, activationQuantOffsetOptional, splitItem, groupType,
-                  groupListType, actType, {}, results, activationFeatureOutOptional,
-                  dynQuantScaleOutOptional);
-}
+void GroupedMatmulV4(Plan& plan, DType, const GroupedMatmulV4Arguments& a) { PlanGrouped(plan, a, a.weight); }
 
 void GroupedMatmulAdd(Plan& plan, DType, const Operand& x, const Operand& weight, const Operand& groupList,
                       const Operand& y, bool transposeX, bool transposeWeight, int64_t groupType,

@@ -33,6 +33,19 @@ struct GatedArgs {
   const Operand &y, &steps;
 };
 
+// Of the first versions, whose groups are running sums.
+template <class Arguments>
+GatedArgs TakeGated(const Arguments& a, const Operand& weight) {
+  return {.x = a.x,
+          .weight = weight,
+          .weight_scale = a.weight_scale,
+          .x_scale = a.x_scale,
+          .groups = a.group_list,
+          .list_type = kEnds,
+          .y = a.output,
+          .steps = a.output_scale};
+}
+
 // `bindings`: of the plan that the caller gave, whose addresses `plan` gets.
 void PlanGated(Plan& plan, int bindings, const GatedArgs& a) {
   if (a.x.dtype() != DType::kI8 || a.weight.dtype() != DType::kI8)
@@ -49,12 +62,24 @@ void PlanGated(Plan& plan, int bindings, const GatedArgs& a) {
   const Operand between{&sums, nullptr, bindings, "x"}, none;
   auto first = std::make_shared<PlanRef>(NewPlan(plan.function())),
        second = std::make_shared<PlanRef>(NewPlan(plan.function()));
-  const OperandList empty;
-  kernels::GroupedMatmulV5(**first, DType::kI32, {a.x}, {a.weight}, empty, empty, empty, empty, empty, empty,
-                           a.groups, empty, empty, empty, 3, 0, a.list_type, 0, {}, {between}, empty, empty);
-  PlanSwigluRows(
-      **second,
-      {between, a.weight_scale, a.x_scale, none, a.groups, a.list_type == kLengths, {}, a.y, a.steps});
+  kernels::GroupedMatmulV5(**first, DType::kI32,
+                           {.x = {a.x},
+                            .weight = {a.weight},
+                            .group_list = a.groups,
+                            .split_item = 3,
+                            .group_type = 0,
+                            .group_list_type = a.list_type,
+                            .act_type = 0,
+                            .results = {between}});
+  PlanSwigluRows(**second, {.x = between,
+                            .column_scale = a.weight_scale,
+                            .row_scale = a.x_scale,
+                            .smooth = none,
+                            .groups = a.groups,
+                            .counts = a.list_type == kLengths,
+                            .form = {},
+                            .y = a.y,
+                            .steps = a.steps});
   if (!(*first)->has_work() || !(*second)->has_work()) return;
   const int64_t at = WorkspacePart(rows * n * static_cast<int64_t>(sizeof(int32_t)));
   plan.SetWorkspace(static_cast<uint64_t>(at) +
@@ -72,44 +97,39 @@ const Operand& OnlyOne(const Plan& plan, const OperandList& list) {
 
 namespace kernels {
 
-void GroupedMatmulSwigluQuant(Plan& plan, DType, const Operand& x, const Operand& weight, const Operand& bias,
-                              const Operand& offset, const Operand& weightScale, const Operand& xScale,
-                              const Operand& groupList, const Operand& output, const Operand& outputScale,
-                              const Operand&) {
-  if (bias.present() || offset.present()) RefuseExperts(plan, "bias and offset are not there yet; pass null");
-  PlanGated(plan, plan.binding_count(),
-            {x, weight, weightScale, xScale, groupList, kEnds, output, outputScale});
+void GroupedMatmulSwigluQuant(Plan& plan, DType, const GroupedMatmulSwigluQuantArguments& a) {
+  if (a.bias.present() || a.offset.present())
+    RefuseExperts(plan, "bias and offset are not there yet; pass null");
+  PlanGated(plan, plan.binding_count(), TakeGated(a, a.weight));
 }
 
-void GroupedMatmulSwigluQuantWeightNZ(Plan& plan, DType, const Operand& x, const Operand& weight,
-                                      const Operand& bias, const Operand& offset, const Operand& weightScale,
-                                      const Operand& xScale, const Operand& groupList, const Operand& output,
-                                      const Operand& outputScale, const Operand&) {
-  if (bias.present() || offset.present()) RefuseExperts(plan, "bias and offset are not there yet; pass null");
+void GroupedMatmulSwigluQuantWeightNZ(Plan& plan, DType, const GroupedMatmulSwigluQuantWeightNZArguments& a) {
+  if (a.bias.present() || a.offset.present())
+    RefuseExperts(plan, "bias and offset are not there yet; pass null");
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(weight);
-  PlanGated(untiled.inner(), plan.binding_count(),
-            {x, plain, weightScale, xScale, groupList, kEnds, output, outputScale});
+  const Operand plain = untiled.Plain(a.weight);
+  PlanGated(untiled.inner(), plan.binding_count(), TakeGated(a, plain));
   untiled.Finish();
 }
 
-void GroupedMatmulSwigluQuantV2(Plan& plan, DType, const Operand& x, const OperandList& weight,
-                                const OperandList& weightScale, const OperandList& weightAssistMatrixOptional,
-                                const Operand& biasOptional, const Operand& xScale,
-                                const Operand& smoothScaleOptional, const Operand& groupList,
-                                int64_t dequantMode, int64_t dequantDtype, int64_t quantMode,
-                                int64_t groupListType, std::span<const int64_t>, const Operand& output,
-                                const Operand& outputScale) {
-  if (!weightAssistMatrixOptional.empty() || biasOptional.present() || smoothScaleOptional.present())
+void GroupedMatmulSwigluQuantV2(Plan& plan, DType, const GroupedMatmulSwigluQuantV2Arguments& a) {
+  if (!a.weight_assist_matrix.empty() || a.bias.present() || a.smooth_scale.present())
     RefuseExperts(
         plan,
         "weightAssistMatrix, bias and smoothScale are for four bits, which are not there yet; pass null");
-  if (dequantMode != 0 || dequantDtype != 0 || quantMode != 0)
+  if (a.dequant_mode != 0 || a.dequant_dtype != 0 || a.quant_mode != 0)
     RefuseExperts(plan, "dequantMode, dequantDtype and quantMode are 0: rows and columns, FLOAT, rows");
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(OnlyOne(plan, weight));
+  const Operand plain = untiled.Plain(OnlyOne(plan, a.weight));
   PlanGated(untiled.inner(), plan.binding_count(),
-            {x, plain, OnlyOne(plan, weightScale), xScale, groupList, groupListType, output, outputScale});
+            {.x = a.x,
+             .weight = plain,
+             .weight_scale = OnlyOne(plan, a.weight_scale),
+             .x_scale = a.x_scale,
+             .groups = a.group_list,
+             .list_type = a.group_list_type,
+             .y = a.output,
+             .steps = a.output_scale});
   untiled.Finish();
 }
 

@@ -168,6 +168,18 @@ struct RouteArgs {
   const Operand &expanded, &row_idx;
 };
 
+template <class Arguments>
+RouteArgs TakeRoute(const Arguments& a) {
+  return {.x = a.x,
+          .experts = a.expert_idx,
+          .active = a.active_num,
+          .capacity = a.expert_capacity,
+          .expert_num = a.expert_num,
+          .drop = a.drop_pad_mode == 1,
+          .expanded = a.expanded_x_out,
+          .row_idx = a.expanded_row_idx_out};
+}
+
 int64_t RowsOf(const RouteArgs& a) {
   const int64_t copies = a.experts.tensor->count();
   if (a.drop) return a.expert_num * a.capacity;
@@ -213,6 +225,15 @@ struct CountOperands {
   bool before_flag;
   const Operand &counts, &before;
 };
+
+template <class Arguments>
+CountOperands TakeCounts(const Arguments& a) {
+  return {.drop_pad_mode = a.drop_pad_mode,
+          .flag = a.expert_tokens_count_or_cumsum_flag,
+          .before_flag = a.expert_tokens_before_capacity_flag,
+          .counts = a.expert_tokens_count_or_cumsum_out,
+          .before = a.expert_tokens_before_capacity_out};
+}
 
 // The second version, with or without quantised rows. Without a number of experts all count.
 RouteBody CountedRoute(Plan& plan, const RouteArgs& a, const CountOperands& o, bool quantised) {
@@ -442,75 +463,54 @@ void MoeInitRouting(Plan& plan, DType, const Operand& x, const Operand& rowIdx, 
                                  expertIdx.binding, rowIdx.binding});
 }
 
-void MoeInitRoutingV2(Plan& plan, DType, const Operand& x, const Operand& expertIdx, int64_t activeNum,
-                      int64_t expertCapacity, int64_t expertNum, int64_t dropPadMode,
-                      int64_t expertTokensCountOrCumsumFlag, bool expertTokensBeforeCapacityFlag,
-                      const Operand& expandedXOut, const Operand& expandedRowIdxOut, const Operand& countsOut,
-                      const Operand& beforeOut) {
-  const RouteArgs args{x,         expertIdx,        activeNum,    expertCapacity,
-                       expertNum, dropPadMode == 1, expandedXOut, expandedRowIdxOut};
-  plan.SetBody(CountedRoute(
-      plan, args,
-      {dropPadMode, expertTokensCountOrCumsumFlag, expertTokensBeforeCapacityFlag, countsOut, beforeOut},
-      false));
+void MoeInitRoutingV2(Plan& plan, DType, const MoeInitRoutingV2Arguments& a) {
+  const RouteArgs args = TakeRoute(a);
+  plan.SetBody(CountedRoute(plan, args, TakeCounts(a), false));
 }
 
-void MoeInitRoutingQuantV2(Plan& plan, DType, const Operand& x, const Operand& expertIdx,
-                           const Operand& scaleOptional, const Operand& offsetOptional, int64_t activeNum,
-                           int64_t expertCapacity, int64_t expertNum, int64_t dropPadMode,
-                           int64_t expertTokensCountOrCumsumFlag, bool expertTokensBeforeCapacityFlag,
-                           int64_t quantMode, const Operand& expandedXOut, const Operand& expandedRowIdxOut,
-                           const Operand& countsOut, const Operand& beforeOut, const Operand& scaleOut) {
-  if (quantMode != kStatic && quantMode != kDynamicRows) RefuseExperts(plan, "quantMode is 0 or 1");
-  if (expertNum == 0 && quantMode == kDynamicRows && scaleOptional.present() &&
-      scaleOptional.shape() != Shape{1, x.shape().back(0)}) {
+void MoeInitRoutingQuantV2(Plan& plan, DType, const MoeInitRoutingQuantV2Arguments& a) {
+  if (a.quant_mode != kStatic && a.quant_mode != kDynamicRows) RefuseExperts(plan, "quantMode is 0 or 1");
+  if (a.expert_num == 0 && a.quant_mode == kDynamicRows && a.scale.present() &&
+      a.scale.shape() != Shape{1, a.x.shape().back(0)}) {
     RefuseExperts(plan, "a scale for each expert needs expertNum");
   }
-  const RouteArgs args{x,         expertIdx,        activeNum,    expertCapacity,
-                       expertNum, dropPadMode == 1, expandedXOut, expandedRowIdxOut};
-  RouteBody body = CountedRoute(
-      plan, args,
-      {dropPadMode, expertTokensCountOrCumsumFlag, expertTokensBeforeCapacityFlag, countsOut, beforeOut},
-      true);
-  TakeQuant(plan, args, {scaleOptional, offsetOptional, scaleOut, quantMode}, &body);
+  const RouteArgs args = TakeRoute(a);
+  RouteBody body = CountedRoute(plan, args, TakeCounts(a), true);
+  TakeQuant(plan, args, {a.scale, a.offset, a.dynamic_quant_scale_out, a.quant_mode}, &body);
   plan.SetBody(body);
 }
 
-void MoeInitRoutingV3(Plan& plan, DType, const Operand& x, const Operand& expertIdx,
-                      const Operand& scaleOptional, const Operand& offsetOptional, int64_t activeNum,
-                      int64_t expertCapacity, int64_t expertNum, int64_t dropPadMode,
-                      int64_t expertTokensNumType, bool expertTokensNumFlag, int64_t quantMode,
-                      std::span<const int64_t> activeExpertRange, int64_t rowIdxType,
-                      const Operand& expandedXOut, const Operand& expandedRowIdxOut, const Operand& countsOut,
-                      const Operand& expandedScaleOut) {
-  const bool drop = dropPadMode == 1, quantised = quantMode != kNotQuantised;
-  if (dropPadMode != 0 && !drop) RefuseExperts(plan, "dropPadMode is 0 or 1");
-  if (quantMode < kNotQuantised || quantMode > kDynamicRows)
+void MoeInitRoutingV3(Plan& plan, DType, const MoeInitRoutingV3Arguments& a) {
+  const bool drop = a.drop_pad_mode == 1, quantised = a.quant_mode != kNotQuantised;
+  if (a.drop_pad_mode != 0 && !drop) RefuseExperts(plan, "dropPadMode is 0 or 1");
+  if (a.quant_mode < kNotQuantised || a.quant_mode > kDynamicRows)
     RefuseExperts(plan, "quantMode is -1, 0 or 1; 8-bit floats and 4 bits are not there yet");
-  if (expertTokensNumType < kSums || expertTokensNumType > kNumbered)
+  if (a.expert_tokens_num_type < kSums || a.expert_tokens_num_type > kNumbered)
     RefuseExperts(plan, "expertTokensNumType is from 0 to 2");
-  if (rowIdxType != 0 && rowIdxType != 1) RefuseExperts(plan, "rowIdxType is 0 or 1");
-  if (expertNum < 1) RefuseExperts(plan, "expertNum is not above 0");
-  int64_t first = 0, last = expertNum;
-  if (!activeExpertRange.empty()) {
-    if (activeExpertRange.size() != 2) RefuseExperts(plan, "activeExpertRange has not two numbers");
-    first = activeExpertRange[0], last = activeExpertRange[1];
+  if (a.row_idx_type != 0 && a.row_idx_type != 1) RefuseExperts(plan, "rowIdxType is 0 or 1");
+  if (a.expert_num < 1) RefuseExperts(plan, "expertNum is not above 0");
+  int64_t first = 0, last = a.expert_num;
+  if (!a.active_expert_range.empty()) {
+    if (a.active_expert_range.size() != 2) RefuseExperts(plan, "activeExpertRange has not two numbers");
+    first = a.active_expert_range[0], last = a.active_expert_range[1];
   }
-  if (first < 0 || last < first || last > expertNum)
+  if (first < 0 || last < first || last > a.expert_num)
     RefuseExperts(plan, "activeExpertRange is not within the experts");
-  if (drop && (first != 0 || last != expertNum || rowIdxType != 0))
+  if (drop && (first != 0 || last != a.expert_num || a.row_idx_type != 0))
     RefuseExperts(plan, "dropPadMode 1 takes all experts and rowIdxType 0");
-  const RouteArgs args{x,         expertIdx, activeNum,    expertCapacity,
-                       expertNum, drop,      expandedXOut, expandedRowIdxOut};
+  const RouteArgs args = TakeRoute(a);
   RouteBody body = RouteParts(plan, args, first, last, quantised);
-  body.scatter = rowIdxType == 1;
-  if (expertTokensNumFlag) {
-    if (!countsOut.present()) RefuseExperts(plan, "expertTokensNumFlag is true, but its result is null");
-    const bool pairs = expertTokensNumType == kNumbered;
-    CheckExpertShape(plan, countsOut, pairs ? Shape{expertNum, 2} : Shape{last - first});
-    body.counts = WholeOut(countsOut), body.counted = static_cast<CountsAs>(expertTokensNumType);
+  body.scatter = a.row_idx_type == 1;
+  if (a.expert_tokens_num_flag) {
+    if (!a.expert_tokens_count_or_cumsum_out.present())
+      RefuseExperts(plan, "expertTokensNumFlag is true, but its result is null");
+    const bool pairs = a.expert_tokens_num_type == kNumbered;
+    CheckExpertShape(plan, a.expert_tokens_count_or_cumsum_out,
+                     pairs ? Shape{a.expert_num, 2} : Shape{last - first});
+    body.counts = WholeOut(a.expert_tokens_count_or_cumsum_out),
+    body.counted = static_cast<CountsAs>(a.expert_tokens_num_type);
   }
-  TakeQuant(plan, args, {scaleOptional, offsetOptional, expandedScaleOut, quantMode}, &body);
+  TakeQuant(plan, args, {a.scale, a.offset, a.expanded_scale_out, a.quant_mode}, &body);
   plan.SetBody(body);
 }
 
@@ -518,16 +518,27 @@ void MoeFinalizeRouting(Plan& plan, DType, const Operand& expandedPermutedRows, 
                         const Operand& skip2Optional, const Operand& bias, const Operand& scales,
                         const Operand& expandedSrcToDstRow, const Operand& expertForSourceRow,
                         const Operand& out) {
-  PlanFinalize(plan, {expandedPermutedRows, expandedSrcToDstRow, skip1, skip2Optional, bias, scales,
-                      expertForSourceRow, 0, out});
+  PlanFinalize(plan, {.rows = expandedPermutedRows,
+                      .places = expandedSrcToDstRow,
+                      .skip = skip1,
+                      .other_skip = skip2Optional,
+                      .bias = bias,
+                      .scales = scales,
+                      .experts = expertForSourceRow,
+                      .mode = 0,
+                      .out = out});
 }
 
-void MoeFinalizeRoutingV2(Plan& plan, DType, const Operand& expandedX, const Operand& expandedRowIdx,
-                          const Operand& x1Optional, const Operand& x2Optional, const Operand& biasOptional,
-                          const Operand& scalesOptional, const Operand& expertIdxOptional,
-                          int64_t dropPadMode, const Operand& out) {
-  PlanFinalize(plan, {expandedX, expandedRowIdx, x1Optional, x2Optional, biasOptional, scalesOptional,
-                      expertIdxOptional, dropPadMode, out});
+void MoeFinalizeRoutingV2(Plan& plan, DType, const MoeFinalizeRoutingV2Arguments& a) {
+  PlanFinalize(plan, {.rows = a.expanded_x,
+                      .places = a.expanded_row_idx,
+                      .skip = a.x1,
+                      .other_skip = a.x2,
+                      .bias = a.bias,
+                      .scales = a.scales,
+                      .experts = a.expert_idx,
+                      .mode = a.drop_pad_mode,
+                      .out = a.out});
 }
 
 void MoeComputeExpertTokens(Plan& plan, DType, const Operand& sortedExperts, int64_t numExperts,
@@ -540,33 +551,31 @@ void MoeComputeExpertTokens(Plan& plan, DType, const Operand& sortedExperts, int
                               Scratch<int64_t>(plan, numExperts)});
 }
 
-void MoeReRouting(Plan& plan, DType, const Operand& tokens, const Operand& expertTokenNumPerRank,
-                  const Operand& perTokenScalesOptional, int64_t expertTokenNumType, int64_t idxType,
-                  const Operand& permuteTokensOut, const Operand& permutePerTokenScalesOut,
-                  const Operand& permuteTokenIdxOut, const Operand& expertTokenNumOut) {
-  if (expertTokenNumType != 1)
+void MoeReRouting(Plan& plan, DType, const MoeReRoutingArguments& a) {
+  if (a.expert_token_num_type != 1)
     RefuseExperts(plan, "expertTokenNumType is 1: other numbers are not there yet");
-  if (idxType != 0) RefuseExperts(plan, "idxType is 0: other numbers are not there yet");
-  CheckExpertRank(plan, tokens, 2, 2);
-  CheckExpertRank(plan, expertTokenNumPerRank, 2, 2);
-  const Shape counts = expertTokenNumPerRank.shape();
-  const int64_t rows = tokens.shape()[0];
-  CheckSameType(tokens, permuteTokensOut);
-  CheckExpertShape(plan, permuteTokensOut, tokens.shape());
-  CheckExpertShape(plan, permuteTokenIdxOut, {rows});
-  CheckExpertShape(plan, expertTokenNumOut, {counts[1]});
-  if (perTokenScalesOptional.present()) {
-    if (!permutePerTokenScalesOut.present())
+  if (a.idx_type != 0) RefuseExperts(plan, "idxType is 0: other numbers are not there yet");
+  CheckExpertRank(plan, a.tokens, 2, 2);
+  CheckExpertRank(plan, a.expert_token_num_per_rank, 2, 2);
+  const Shape counts = a.expert_token_num_per_rank.shape();
+  const int64_t rows = a.tokens.shape()[0];
+  CheckSameType(a.tokens, a.permute_tokens_out);
+  CheckExpertShape(plan, a.permute_tokens_out, a.tokens.shape());
+  CheckExpertShape(plan, a.permute_token_idx_out, {rows});
+  CheckExpertShape(plan, a.expert_token_num_out, {counts[1]});
+  if (a.per_token_scales.present()) {
+    if (!a.permute_per_token_scales_out.present())
       RefuseExperts(plan, "perTokenScales is given, but its result is null");
-    for (const Operand* o : {&perTokenScalesOptional, &permutePerTokenScalesOut})
+    for (const Operand* o : {&a.per_token_scales, &a.permute_per_token_scales_out})
       CheckExpertShape(plan, *o, {rows});
   }
-  plan.SetCost(500 + static_cast<uint64_t>(tokens.tensor->count()) / 4);
-  plan.SetBody(ReRouteBody{Rows(tokens), Rows(perTokenScalesOptional, true), Rows(permuteTokensOut),
-                           perTokenScalesOptional.present() ? Rows(permutePerTokenScalesOut, true) : Rows(),
-                           Indices(plan, *expertTokenNumPerRank.tensor), expertTokenNumPerRank.binding,
-                           WholeOut(permuteTokenIdxOut), WholeOut(expertTokenNumOut),
-                           Scratch<int64_t>(plan, rows), counts[0], counts[1]});
+  plan.SetCost(500 + static_cast<uint64_t>(a.tokens.tensor->count()) / 4);
+  plan.SetBody(ReRouteBody{Rows(a.tokens), Rows(a.per_token_scales, true), Rows(a.permute_tokens_out),
+                           a.per_token_scales.present() ? Rows(a.permute_per_token_scales_out, true) : Rows(),
+                           Indices(plan, *a.expert_token_num_per_rank.tensor),
+                           a.expert_token_num_per_rank.binding, WholeOut(a.permute_token_idx_out),
+                           WholeOut(a.expert_token_num_out), Scratch<int64_t>(plan, rows), counts[0],
+                           counts[1]});
 }
 
 }  // namespace kernels

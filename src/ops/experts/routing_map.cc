@@ -358,102 +358,93 @@ void MoeTokenPermuteWithRoutingMap(Plan& plan, DType, const Operand& tokens, con
                               Scratch<Sent>(plan, count), Scratch<int64_t>(plan, rows[0]), dealt.capacity});
 }
 
-void MoeTokenPermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& permutedTokenOutGrad,
-                                       const Operand& probsGrad, const Operand& sortedIndices,
-                                       const Operand& routingMap, int64_t experts, int64_t tokens,
-                                       bool dropAndPad, const Operand& tokensGradOut,
-                                       const Operand& probsGradOut) {
-  CheckExpertRank(plan, permutedTokenOutGrad, 2, 2);
-  CheckMap(plan, routingMap, tokens);
-  CheckExpertShape(plan, routingMap, {tokens, experts});
-  const Shape rows = permutedTokenOutGrad.shape();
-  CheckExpertShape(plan, sortedIndices, {rows[0]});
-  CheckSameType(permutedTokenOutGrad, tokensGradOut);
-  CheckExpertShape(plan, tokensGradOut, {tokens, rows[1]});
-  if (probsGrad.present() != probsGradOut.present())
+void MoeTokenPermuteWithRoutingMapGrad(Plan& plan, DType,
+                                       const MoeTokenPermuteWithRoutingMapGradArguments& a) {
+  CheckExpertRank(plan, a.permuted_token_output_grad, 2, 2);
+  CheckMap(plan, a.routing_map, a.tokens_num);
+  CheckExpertShape(plan, a.routing_map, {a.tokens_num, a.num_experts});
+  const Shape rows = a.permuted_token_output_grad.shape();
+  CheckExpertShape(plan, a.sorted_indices, {rows[0]});
+  CheckSameType(a.permuted_token_output_grad, a.tokens_grad_out);
+  CheckExpertShape(plan, a.tokens_grad_out, {a.tokens_num, rows[1]});
+  if (a.permuted_probs_output_grad.present() != a.probs_grad_out.present())
     RefuseExperts(plan,
                   "permutedProbsOutGradOptional and probsGradOutOptional are given together, or neither is");
-  if (probsGrad.present()) {
-    CheckExpertShape(plan, probsGrad, {rows[0]});
-    CheckExpertShape(plan, probsGradOut, {tokens, experts});
+  if (a.permuted_probs_output_grad.present()) {
+    CheckExpertShape(plan, a.permuted_probs_output_grad, {rows[0]});
+    CheckExpertShape(plan, a.probs_grad_out, {a.tokens_num, a.num_experts});
   }
-  if (tokensGradOut.tensor->empty() && (!probsGradOut.present() || probsGradOut.tensor->empty())) return;
-  const Dealt dealt = DealtBy(plan, rows[0], tokens, experts, dropAndPad);
-  plan.SetCost(CostOfRows(permutedTokenOutGrad));
-  plan.SetBody(MapPermuteGradBody{Rows(permutedTokenOutGrad), Rows(probsGrad, true), Rows(tokensGradOut),
-                                  Rows(probsGradOut), RoutingMap(plan, routingMap),
-                                  RowsOfTokens(plan, sortedIndices, tokens, dealt.top_k, dealt.capacity),
-                                  Scratch<Sent>(plan, rows[0])});
+  if (a.tokens_grad_out.tensor->empty() && (!a.probs_grad_out.present() || a.probs_grad_out.tensor->empty()))
+    return;
+  const Dealt dealt = DealtBy(plan, rows[0], a.tokens_num, a.num_experts, a.drop_and_pad);
+  plan.SetCost(CostOfRows(a.permuted_token_output_grad));
+  plan.SetBody(
+      MapPermuteGradBody{Rows(a.permuted_token_output_grad), Rows(a.permuted_probs_output_grad, true),
+                         Rows(a.tokens_grad_out), Rows(a.probs_grad_out), RoutingMap(plan, a.routing_map),
+                         RowsOfTokens(plan, a.sorted_indices, a.tokens_num, dealt.top_k, dealt.capacity),
+                         Scratch<Sent>(plan, rows[0])});
 }
 
-void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const Operand& permutedTokens,
-                                     const Operand& sortedIndices, const Operand& routingMap,
-                                     const Operand& probs, bool dropAndPad,
-                                     std::span<const int64_t> restoreShape, const Operand& unpermutedTokens,
-                                     const Operand& outIndex, const Operand& permuteTokenId,
-                                     const Operand& permuteProbs) {
-  CheckExpertRank(plan, permutedTokens, 2, 2);
-  const Shape rows = permutedTokens.shape();
-  CheckLength("restoreShape", static_cast<int64_t>(restoreShape.size()), 2);
-  const int64_t tokens = restoreShape[0];
-  CheckExpertShape(plan, unpermutedTokens, {tokens, rows[1]});
-  if (restoreShape[1] != rows[1])
+void MoeTokenUnpermuteWithRoutingMap(Plan& plan, DType, const MoeTokenUnpermuteWithRoutingMapArguments& a) {
+  CheckExpertRank(plan, a.permuted_tokens, 2, 2);
+  const Shape rows = a.permuted_tokens.shape();
+  CheckLength("restoreShape", static_cast<int64_t>(a.restore_shape.size()), 2);
+  const int64_t tokens = a.restore_shape[0];
+  CheckExpertShape(plan, a.unpermuted_tokens, {tokens, rows[1]});
+  if (a.restore_shape[1] != rows[1])
     RefuseExperts(plan, "restoreShape has rows of another length than permutedTokens");
-  CheckSameType(permutedTokens, unpermutedTokens);
-  for (const Operand* o : {&sortedIndices, &outIndex, &permuteTokenId}) CheckExpertShape(plan, *o, {rows[0]});
-  const int64_t experts = ExpertsOf(plan, routingMap, tokens, probs.present() || dropAndPad);
-  if (probs.present() != permuteProbs.present())
+  CheckSameType(a.permuted_tokens, a.unpermuted_tokens);
+  for (const Operand* o : {&a.sorted_indices, &a.out_index, &a.permute_token_id})
+    CheckExpertShape(plan, *o, {rows[0]});
+  const int64_t experts = ExpertsOf(plan, a.routing_map, tokens, a.probs.present() || a.drop_and_pad);
+  if (a.probs.present() != a.permute_probs.present())
     RefuseExperts(plan, "probsOptional and permuteProbs are given together, or neither is");
-  if (probs.present()) {
-    CheckExpertShape(plan, probs, {tokens, experts});
-    CheckExpertShape(plan, permuteProbs, {rows[0]});
+  if (a.probs.present()) {
+    CheckExpertShape(plan, a.probs, {tokens, experts});
+    CheckExpertShape(plan, a.permute_probs, {rows[0]});
   }
   if (tokens == 0) return;
-  const Dealt dealt = DealtBy(plan, rows[0], tokens, experts, dropAndPad);
-  plan.SetCost(CostOfRows(permutedTokens));
-  plan.SetBody(MapUnpermuteBody{Rows(permutedTokens), Rows(probs), Rows(unpermutedTokens),
-                                Rows(permuteProbs, true),
-                                probs.present() && !dropAndPad ? RoutingMap(plan, routingMap) : RoutingMap(),
-                                RowsOfTokens(plan, sortedIndices, tokens, dealt.top_k, dealt.capacity),
-                                WholeOut(outIndex), WholeOut(permuteTokenId), Scratch<float>(plan, rows[0])});
+  const Dealt dealt = DealtBy(plan, rows[0], tokens, experts, a.drop_and_pad);
+  plan.SetCost(CostOfRows(a.permuted_tokens));
+  plan.SetBody(MapUnpermuteBody{
+      Rows(a.permuted_tokens), Rows(a.probs), Rows(a.unpermuted_tokens), Rows(a.permute_probs, true),
+      a.probs.present() && !a.drop_and_pad ? RoutingMap(plan, a.routing_map) : RoutingMap(),
+      RowsOfTokens(plan, a.sorted_indices, tokens, dealt.top_k, dealt.capacity), WholeOut(a.out_index),
+      WholeOut(a.permute_token_id), Scratch<float>(plan, rows[0])});
 }
 
-void MoeTokenUnpermuteWithRoutingMapGrad(Plan& plan, DType, const Operand& unpermutedTokensGrad,
-                                         const Operand& outIndex, const Operand& permuteTokenId,
-                                         const Operand& routingMap, const Operand& permutedTokens,
-                                         const Operand& probs, bool dropAndPad,
-                                         std::span<const int64_t> restoreShape,
-                                         const Operand& permutedTokensGradOut, const Operand& probsGradOut) {
-  CheckExpertRank(plan, unpermutedTokensGrad, 2, 2);
-  CheckExpertRank(plan, outIndex, 1, 1);
-  const int64_t tokens = unpermutedTokensGrad.shape()[0], width = unpermutedTokensGrad.shape()[1],
-                count = outIndex.shape()[0];
-  CheckLength("restoreShape", static_cast<int64_t>(restoreShape.size()), 2);
-  if (restoreShape[0] != tokens || restoreShape[1] != width)
+void MoeTokenUnpermuteWithRoutingMapGrad(Plan& plan, DType,
+                                         const MoeTokenUnpermuteWithRoutingMapGradArguments& a) {
+  CheckExpertRank(plan, a.unpermuted_tokens_grad, 2, 2);
+  CheckExpertRank(plan, a.out_index, 1, 1);
+  const int64_t tokens = a.unpermuted_tokens_grad.shape()[0], width = a.unpermuted_tokens_grad.shape()[1],
+                count = a.out_index.shape()[0];
+  CheckLength("restoreShape", static_cast<int64_t>(a.restore_shape.size()), 2);
+  if (a.restore_shape[0] != tokens || a.restore_shape[1] != width)
     RefuseExperts(plan, "restoreShape is not the shape of unpermutedTokensGrad");
-  CheckExpertShape(plan, permuteTokenId, {count});
-  CheckExpertShape(plan, permutedTokensGradOut, {count, width});
-  CheckSameType(unpermutedTokensGrad, permutedTokensGradOut);
-  const int64_t experts = ExpertsOf(plan, routingMap, tokens, probs.present() || dropAndPad);
-  if (probs.present() != probsGradOut.present())
+  CheckExpertShape(plan, a.permute_token_id, {count});
+  CheckExpertShape(plan, a.permuted_tokens_grad_out, {count, width});
+  CheckSameType(a.unpermuted_tokens_grad, a.permuted_tokens_grad_out);
+  const int64_t experts = ExpertsOf(plan, a.routing_map, tokens, a.probs.present() || a.drop_and_pad);
+  if (a.probs.present() != a.probs_grad_out.present())
     RefuseExperts(plan, "probsOptional and probsGradOutOptional are given together, or neither is");
-  if (probs.present()) {
-    if (!permutedTokens.present())
+  if (a.probs.present()) {
+    if (!a.permuted_tokens.present())
       RefuseExperts(plan, "permutedTokensOptional is null, but the gradient of probs needs it");
-    CheckExpertShape(plan, permutedTokens, {count, width});
-    CheckExpertShape(plan, probs, {tokens, experts});
-    CheckExpertShape(plan, probsGradOut, {tokens, experts});
+    CheckExpertShape(plan, a.permuted_tokens, {count, width});
+    CheckExpertShape(plan, a.probs, {tokens, experts});
+    CheckExpertShape(plan, a.probs_grad_out, {tokens, experts});
   }
-  if (count == 0 && !probsGradOut.present()) return;
-  const Dealt dealt = DealtBy(plan, count, tokens, experts, dropAndPad);
-  const bool weighted = probs.present();
-  plan.SetCost(CostOfRows(permutedTokensGradOut));
-  plan.SetBody(MapUnpermuteGradBody{Rows(unpermutedTokensGrad), weighted ? Rows(permutedTokens) : Rows(),
-                                    Rows(probs), Rows(permutedTokensGradOut), Rows(probsGradOut),
-                                    weighted && !dropAndPad ? RoutingMap(plan, routingMap) : RoutingMap(),
-                                    Indices(plan, *outIndex.tensor), Indices(plan, *permuteTokenId.tensor),
-                                    outIndex.binding, permuteTokenId.binding, Scratch<Sent>(plan, count),
-                                    dealt.top_k, dealt.capacity});
+  if (count == 0 && !a.probs_grad_out.present()) return;
+  const Dealt dealt = DealtBy(plan, count, tokens, experts, a.drop_and_pad);
+  const bool weighted = a.probs.present();
+  plan.SetCost(CostOfRows(a.permuted_tokens_grad_out));
+  plan.SetBody(MapUnpermuteGradBody{
+      Rows(a.unpermuted_tokens_grad), weighted ? Rows(a.permuted_tokens) : Rows(), Rows(a.probs),
+      Rows(a.permuted_tokens_grad_out), Rows(a.probs_grad_out),
+      weighted && !a.drop_and_pad ? RoutingMap(plan, a.routing_map) : RoutingMap(),
+      Indices(plan, *a.out_index.tensor), Indices(plan, *a.permute_token_id.tensor), a.out_index.binding,
+      a.permute_token_id.binding, Scratch<Sent>(plan, count), dealt.top_k, dealt.capacity});
 }
 
 }  // namespace kernels

@@ -106,15 +106,23 @@ void AddmmWeightNz(Plan& plan, DType compute, const Operand& self, const Operand
   untiled.Finish();
 }
 
-void QuantMatmulWeightNz(Plan& plan, DType compute, const Operand& x1, const Operand& x2,
-                         const Operand& x1Scale, const Operand& x2Scale, const Operand& yScale,
-                         const Operand& x1Offset, const Operand& x2Offset, const Operand& yOffset,
-                         const Operand& bias, bool transposeX1, bool transposeX2, int64_t groupSize,
-                         const Operand& out) {
+void QuantMatmulWeightNz(Plan& plan, DType compute, const QuantMatmulWeightNzArguments& a) {
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(x2);
-  QuantMatmulV5(untiled.inner(), compute, x1, plain, x1Scale, x2Scale, yScale, x1Offset, x2Offset, yOffset,
-                bias, transposeX1, transposeX2, groupSize, out);
+  const Operand plain = untiled.Plain(a.x2);
+  QuantMatmulV5(untiled.inner(), compute,
+                {.x1 = a.x1,
+                 .x2 = plain,
+                 .x1_scale = a.x1_scale,
+                 .x2_scale = a.x2_scale,
+                 .y_scale = a.y_scale,
+                 .x1_offset = a.x1_offset,
+                 .x2_offset = a.x2_offset,
+                 .y_offset = a.y_offset,
+                 .bias = a.bias,
+                 .transpose_x1 = a.transpose_x1,
+                 .transpose_x2 = a.transpose_x2,
+                 .group_size = a.group_size,
+                 .out = a.out});
   untiled.Finish();
 }
 

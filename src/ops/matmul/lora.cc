@@ -69,31 +69,29 @@ struct LoraBody {
 
 namespace kernels {
 
-void AddLora(Plan& plan, DType, const Operand& y, const Operand& x, const Operand& weightB,
-             const Operand& indices, const Operand& weightA, int64_t layerIdx, double scale, int64_t yOffset,
-             int64_t ySliceSize, const Operand& out) {
-  const Shape &rows = y.shape(), &in = x.shape(), &b = weightB.shape();
-  if (rows.rank() != 2) FailLora(y, "it has rows: two dimensions");
-  if (in.rank() != 2 || in[0] != rows[0]) FailLora(x, "it has as many rows as y");
-  if (b.rank() != 4 || weightB.tensor->empty())
-    FailLora(weightB, "it is [weights, layers, columns, depth], and not empty");
-  if (weightA.present()) CheckShape(weightA, {b[0], b[1], b[3], in[1]});
-  if (!weightA.present() && in[1] != b[3])
-    FailLora(x, "without weightA its rows are as long as those of weightB");
-  CheckShape(indices, {rows[0]});
-  CheckShape(out, rows);
-  if (layerIdx < 0 || layerIdx >= b[1]) FailLora(weightB, "layerIdx is none of its layers");
-  if (ySliceSize != b[2]) FailLora(weightB, "ySliceSize is not the number of its columns");
-  if (yOffset < 0 || yOffset > rows[1] || ySliceSize > rows[1] - yOffset)
-    FailLora(y, "the columns from yOffset on, ySliceSize of them, are not all among its own");
-  if (y.tensor->empty()) return;
+void AddLora(Plan& plan, DType, const AddLoraArguments& a) {
+  const Shape &rows = a.y.shape(), &in = a.x.shape(), &b = a.weight_b.shape();
+  if (rows.rank() != 2) FailLora(a.y, "it has rows: two dimensions");
+  if (in.rank() != 2 || in[0] != rows[0]) FailLora(a.x, "it has as many rows as y");
+  if (b.rank() != 4 || a.weight_b.tensor->empty())
+    FailLora(a.weight_b, "it is [weights, layers, columns, depth], and not empty");
+  if (a.weight_a.present()) CheckShape(a.weight_a, {b[0], b[1], b[3], in[1]});
+  if (!a.weight_a.present() && in[1] != b[3])
+    FailLora(a.x, "without weightA its rows are as long as those of weightB");
+  CheckShape(a.indices, {rows[0]});
+  CheckShape(a.out, rows);
+  if (a.layer_idx < 0 || a.layer_idx >= b[1]) FailLora(a.weight_b, "layerIdx is none of its layers");
+  if (a.y_slice_size != b[2]) FailLora(a.weight_b, "ySliceSize is not the number of its columns");
+  if (a.y_offset < 0 || a.y_offset > rows[1] || a.y_slice_size > rows[1] - a.y_offset)
+    FailLora(a.y, "the columns from yOffset on, ySliceSize of them, are not all among its own");
+  if (a.y.tensor->empty()) return;
   LoraBody body{};
-  body.y = Rows(y), body.x = Rows(x), body.out = Rows(out), body.up = Rows(weightB),
-  body.down = Rows(weightA);
-  body.which = Indices(plan, *indices.tensor), body.which_at = indices.binding;
-  body.weights = b[0], body.layers = b[1], body.layer = layerIdx, body.columns = b[2], body.depth = b[3];
-  body.offset = yOffset, body.scale = static_cast<float>(scale);
-  const int64_t each = b[2] * b[3] + (weightA.present() ? b[3] * in[1] : 0);
+  body.y = Rows(a.y), body.x = Rows(a.x), body.out = Rows(a.out), body.up = Rows(a.weight_b),
+  body.down = Rows(a.weight_a);
+  body.which = Indices(plan, *a.indices.tensor), body.which_at = a.indices.binding;
+  body.weights = b[0], body.layers = b[1], body.layer = a.layer_idx, body.columns = b[2], body.depth = b[3];
+  body.offset = a.y_offset, body.scale = static_cast<float>(a.scale);
+  const int64_t each = b[2] * b[3] + (a.weight_a.present() ? b[3] * in[1] : 0);
   body.room = {plan, rows[0], 1 + 16384 / (each + 1), rows[1] + in[1] + b[3] + std::max(in[1], b[3])};
   plan.SetCost(500 + static_cast<uint64_t>(rows[0] * each));
   plan.SetBody(body);

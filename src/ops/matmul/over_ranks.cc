@@ -141,12 +141,10 @@ void MatmulAllReduce(Plan& plan, DType, const Operand& x1, const Operand& x2, co
   PlanAllReduce(plan, {x1, x2, bias, {}, output}, group);
 }
 
-void MatmulAllReduce(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& bias,
-                     const Operand& x3, const char* group, const char* reduce_op, int64_t comm_turn,
-                     int64_t stream_mode, const Operand& output) {
-  CheckSum(reduce_op);
-  CheckWay(comm_turn, stream_mode);
-  PlanAllReduce(plan, {x1, x2, bias, x3, output}, group);
+void MatmulAllReduce(Plan& plan, DType, const MatmulAllReduceArguments& a) {
+  CheckSum(a.reduce_op);
+  CheckWay(a.comm_turn, a.stream_mode);
+  PlanAllReduce(plan, {a.x1, a.x2, a.bias, a.x3, a.output}, a.group);
 }
 
 void MatmulReduceScatter(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& bias,
@@ -175,38 +173,36 @@ void MatmulReduceScatter(Plan& plan, DType, const Operand& x1, const Operand& x2
                     .whole_name = x1.name});
 }
 
-void AllGatherMatmul(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& bias,
-                     const char* group, int64_t gather_index, int64_t comm_turn, int64_t stream_mode,
-                     const Operand& output, const Operand& gather_out) {
-  if (gather_index != 0)
-    Fail(kInvalidArgument, "op-exchange-option", "gatherIndex is {}; the pages take 0 only", gather_index);
-  CheckWay(comm_turn, stream_mode);
-  for (const Operand* x : {&x1, &x2, &output}) CheckRanks(*x, 2, 2);
-  CheckSameTypes(x1, {&x2, &bias, &gather_out, &output});
-  CheckPacked(x1);
-  Tensor whole = tensor::PackedOf(x1.dtype(), Shape{output.shape()[0], x1.shape()[1]});
+void AllGatherMatmul(Plan& plan, DType, const AllGatherMatmulArguments& a) {
+  if (a.gather_index != 0)
+    Fail(kInvalidArgument, "op-exchange-option", "gatherIndex is {}; the pages take 0 only", a.gather_index);
+  CheckWay(a.comm_turn, a.stream_mode);
+  for (const Operand* x : {&a.x1, &a.x2, &a.output}) CheckRanks(*x, 2, 2);
+  CheckSameTypes(a.x1, {&a.x2, &a.bias, &a.gather_out, &a.output});
+  CheckPacked(a.x1);
+  Tensor whole = tensor::PackedOf(a.x1.dtype(), Shape{a.output.shape()[0], a.x1.shape()[1]});
   // torch-npu gives a tensor without elements where the program does not want it.
-  const bool kept = gather_out.present() && (!gather_out.tensor->empty() || whole.empty());
+  const bool kept = a.gather_out.present() && (!a.gather_out.tensor->empty() || whole.empty());
   if (kept) {
-    CheckPacked(gather_out);
-    if (gather_out.shape() != whole.shape) {
+    CheckPacked(a.gather_out);
+    if (a.gather_out.shape() != whole.shape) {
       Fail(kInvalidArgument, "op-out-shape", "{} has shape {}, but what is gathered for {} rows has {}",
-           gather_out.name, gather_out.shape().ToString(), output.shape()[0], whole.shape.ToString());
+           a.gather_out.name, a.gather_out.shape().ToString(), a.output.shape()[0], whole.shape.ToString());
     }
   }
-  const Operand gathered = kept ? gather_out : Operand{&whole, nullptr, -1, "what is gathered"};
-  PlanInWorkspace(plan, {gathered, x2, bias, {}, output}, kept ? 0 : BytesIn(whole));
-  plan.SetExchange({.group = group,
+  const Operand gathered = kept ? a.gather_out : Operand{&whole, nullptr, -1, "what is gathered"};
+  PlanInWorkspace(plan, {gathered, a.x2, a.bias, {}, a.output}, kept ? 0 : BytesIn(whole));
+  plan.SetExchange({.group = a.group,
                     .kind = Exchange::Kind::kAllGather,
                     .first = true,
-                    .from = PlaceOf(x1),
-                    .to = kept ? PlaceOf(gather_out) : Exchange::Place{},
-                    .count = static_cast<uint64_t>(x1.tensor->count()),
-                    .type = x1.dtype(),
-                    .part = x1.shape()[0],
-                    .whole = output.shape()[0],
-                    .part_name = x1.name,
-                    .whole_name = output.name});
+                    .from = PlaceOf(a.x1),
+                    .to = kept ? PlaceOf(a.gather_out) : Exchange::Place{},
+                    .count = static_cast<uint64_t>(a.x1.tensor->count()),
+                    .type = a.x1.dtype(),
+                    .part = a.x1.shape()[0],
+                    .whole = a.output.shape()[0],
+                    .part_name = a.x1.name,
+                    .whole_name = a.output.name});
 }
 
 }  // namespace kernels

@@ -400,18 +400,23 @@ struct PackBody {
 
 namespace kernels {
 
-void QuantMatmulV5(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& x1Scale,
-                   const Operand& x2Scale, const Operand& yScale, const Operand& x1Offset,
-                   const Operand& x2Offset, const Operand& yOffset, const Operand& bias, bool transposeX1,
-                   bool transposeX2, int64_t groupSize, const Operand& out) {
+void QuantMatmulV5(Plan& plan, DType, const QuantMatmulV5Arguments& a) {
   // torch-npu passes tensors without elements for what is not there.
-  for (const Operand* none : {&yScale, &x1Offset, &yOffset}) {
+  for (const Operand* none : {&a.y_scale, &a.x1_offset, &a.y_offset}) {
     if (!none->present() || none->tensor->empty()) continue;
     Fail(tensor::kInvalidArgument, "quant-product",
          "{} is given, which products of INT8 and INT4 do not have", none->name);
   }
-  if (groupSize != 0) Refuse("groupSize is not 0: scales of groups of what is summed over are not there");
-  PlanQuantProduct(plan, {x1, x2, x1Scale, x2Scale, x2Offset, bias, out, transposeX1, transposeX2});
+  if (a.group_size != 0) Refuse("groupSize is not 0: scales of groups of what is summed over are not there");
+  PlanQuantProduct(plan, {.x1 = a.x1,
+                          .x2 = a.x2,
+                          .row_scale = a.x1_scale,
+                          .scale = a.x2_scale,
+                          .offset = a.x2_offset,
+                          .bias = a.bias,
+                          .out = a.out,
+                          .transpose_x1 = a.transpose_x1,
+                          .transpose_x2 = a.transpose_x2});
 }
 
 void TransQuantParamV2(Plan& plan, DType, const Operand& scale, const Operand& offset, const Operand& out) {

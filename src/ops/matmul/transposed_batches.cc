@@ -74,35 +74,32 @@ Tensor InPieces(const Tensor& packed, int64_t rows,
 
 namespace kernels {
 
-void TransposeBatchMatMul(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& bias,
-                          const Operand& scale, std::span<const int64_t> permX1,
-                          std::span<const int64_t> permX2, std::span<const int64_t> permY,
-                          int64_t cubeMathType, int64_t batchSplitFactor, const Operand& out) {
-  if (bias.present()) RefuseExperts(plan, "biasOptional is not there yet; pass null");
-  if (!IsOrder(permX1, {0, 1, 2}) && !IsOrder(permX1, {1, 0, 2}))
+void TransposeBatchMatMul(Plan& plan, DType, const TransposeBatchMatMulArguments& a) {
+  if (a.bias.present()) RefuseExperts(plan, "biasOptional is not there yet; pass null");
+  if (!IsOrder(a.perm_x1, {0, 1, 2}) && !IsOrder(a.perm_x1, {1, 0, 2}))
     RefuseExperts(plan, "permX1 is 0, 1, 2 or 1, 0, 2");
-  if (!IsOrder(permX2, {0, 1, 2})) RefuseExperts(plan, "permX2 is 0, 1, 2");
-  if (!IsOrder(permY, {1, 0, 2})) RefuseExperts(plan, "permY is 1, 0, 2");
-  CheckExpertRank(plan, x1, 3, 3);
-  CheckExpertRank(plan, x2, 3, 3);
-  CheckSameType(x1, x2);
-  const Tensor left = permX1[0] == 0 ? *x1.tensor : Turned(*x1.tensor);
-  const int64_t batches = left.shape[0], rows = left.shape[1], columns = x2.shape()[2];
-  CheckExpertShape(plan, x2, {batches, left.shape[2], columns});
-  if (batchSplitFactor < 1 || batches * columns % batchSplitFactor != 0)
+  if (!IsOrder(a.perm_x2, {0, 1, 2})) RefuseExperts(plan, "permX2 is 0, 1, 2");
+  if (!IsOrder(a.perm_y, {1, 0, 2})) RefuseExperts(plan, "permY is 1, 0, 2");
+  CheckExpertRank(plan, a.x1, 3, 3);
+  CheckExpertRank(plan, a.x2, 3, 3);
+  CheckSameType(a.x1, a.x2);
+  const Tensor left = a.perm_x1[0] == 0 ? *a.x1.tensor : Turned(*a.x1.tensor);
+  const int64_t batches = left.shape[0], rows = left.shape[1], columns = a.x2.shape()[2];
+  CheckExpertShape(plan, a.x2, {batches, left.shape[2], columns});
+  if (a.batch_split_factor < 1 || batches * columns % a.batch_split_factor != 0)
     RefuseExperts(plan, "batchSplitFactor divides the elements of a row of the result");
-  const Operand x{&left, nullptr, x1.binding, x1.name};
+  const Operand x{&left, nullptr, a.x1.binding, a.x1.name};
   const Shape product{rows, batches, columns};
-  if (scale.present()) {
-    if (batchSplitFactor != 1) RefuseExperts(plan, "with scaleOptional batchSplitFactor is 1");
-    if (out.dtype() != DType::kI8) RefuseExperts(plan, "with scaleOptional the result is of ACL_INT8");
-    CheckExpertShape(plan, scale, {batches * columns});
-    CheckExpertShape(plan, out, {rows, 1, batches * columns});
-    if (out.tensor->empty()) return;
+  if (a.scale.present()) {
+    if (a.batch_split_factor != 1) RefuseExperts(plan, "with scaleOptional batchSplitFactor is 1");
+    if (a.out.dtype() != DType::kI8) RefuseExperts(plan, "with scaleOptional the result is of ACL_INT8");
+    CheckExpertShape(plan, a.scale, {batches * columns});
+    CheckExpertShape(plan, a.out, {rows, 1, batches * columns});
+    if (a.out.tensor->empty()) return;
     return PlanThrough(
-        plan, tensor::PackedOf(DType::kF32, product), {&x, &x2, &scale}, out,
+        plan, tensor::PackedOf(DType::kF32, product), {&x, &a.x2, &a.scale}, a.out,
         [&](Plan& part, const auto& in, const Operand& between) {
-          PlanBatches(part, x1.dtype(), in[0], in[1], cubeMathType, between);
+          PlanBatches(part, a.x1.dtype(), in[0], in[1], a.cube_math_type, between);
         },
         [&](Plan& part, const auto& in, const Operand& between, const Operand& to) {
           const Tensor flat = InPieces(*between.tensor, rows, 1);
@@ -111,21 +108,21 @@ void TransposeBatchMatMul(Plan& plan, DType, const Operand& x1, const Operand& x
           part.SetBody(ScaledBytesBody{from, Rows(to), Indices(part, *in[2].tensor), in[2].binding});
         });
   }
-  CheckSameType(x1, out);
-  if (batchSplitFactor == 1) {
-    CheckExpertShape(plan, out, product);
-    if (out.tensor->empty()) return;
-    return PlanBatches(plan, x1.dtype(), x, x2, cubeMathType, out);
+  CheckSameType(a.x1, a.out);
+  if (a.batch_split_factor == 1) {
+    CheckExpertShape(plan, a.out, product);
+    if (a.out.tensor->empty()) return;
+    return PlanBatches(plan, a.x1.dtype(), x, a.x2, a.cube_math_type, a.out);
   }
-  CheckExpertShape(plan, out, {batchSplitFactor, rows, batches * columns / batchSplitFactor});
-  if (out.tensor->empty()) return;
+  CheckExpertShape(plan, a.out, {a.batch_split_factor, rows, batches * columns / a.batch_split_factor});
+  if (a.out.tensor->empty()) return;
   PlanThrough(
-      plan, tensor::PackedOf(out.dtype(), product), {&x, &x2}, out,
+      plan, tensor::PackedOf(a.out.dtype(), product), {&x, &a.x2}, a.out,
       [&](Plan& part, const auto& in, const Operand& between) {
-        PlanBatches(part, x1.dtype(), in[0], in[1], cubeMathType, between);
+        PlanBatches(part, a.x1.dtype(), in[0], in[1], a.cube_math_type, between);
       },
       [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
-        const Tensor pieces = InPieces(*between.tensor, rows, batchSplitFactor);
+        const Tensor pieces = InPieces(*between.tensor, rows, a.batch_split_factor);
         Copy(part, to.dtype(), {&pieces, nullptr, between.binding, between.name}, to);
       });
 }

@@ -88,63 +88,68 @@ void RefuseRequantising(const Operand& scale, const Operand& offset) {
   }
 }
 
+// What a later version shares with the first one.
+template <class Arguments>
+kernels::WeightQuantBatchMatmulArguments FirstVersion(const Arguments& a, const Operand& weight) {
+  return {.x = a.x,
+          .weight = weight,
+          .antiquant_scale = a.antiquant_scale,
+          .antiquant_offset = a.antiquant_offset,
+          .quant_scale = a.quant_scale,
+          .quant_offset = a.quant_offset,
+          .bias = a.bias,
+          .antiquant_group_size = a.antiquant_group_size,
+          .out = a.out};
+}
+
 }  // namespace
 
 namespace kernels {
 
-void WeightQuantBatchMatmul(Plan& plan, DType, const Operand& x, const Operand& weight, const Operand& scale,
-                            const Operand& shift, const Operand& quant_scale, const Operand& quant_offset,
-                            const Operand& bias, int64_t group_size, const Operand& out) {
-  RefuseRequantising(quant_scale, quant_offset);
-  if (group_size < 0) {
+void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArguments& a) {
+  RefuseRequantising(a.quant_scale, a.quant_offset);
+  if (a.antiquant_group_size < 0) {
     Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group",
-         group_size);
+         a.antiquant_group_size);
   }
-  const Tensor& w = *weight.tensor;
+  const Tensor& w = *a.weight.tensor;
   WeightQuantBody body{};
   body.rows = w.shape[0], body.columns = w.shape[1];
-  body.group = group_size == 0 ? std::max<int64_t>(body.rows, 1) : group_size;
+  body.group = a.antiquant_group_size == 0 ? std::max<int64_t>(body.rows, 1) : a.antiquant_group_size;
   const int64_t groups = (body.rows + body.group - 1) / body.group;
-  body.scale = FactorsOf(scale, body.columns, groups);
-  if (shift.present()) body.shift = FactorsOf(shift, body.columns, groups);
-  body.shift.at = WorkspacePart(scale.tensor->count() * 4);
-  body.weights_at = body.shift.at + WorkspacePart(shift.present() ? shift.tensor->count() * 4 : 0);
+  body.scale = FactorsOf(a.antiquant_scale, body.columns, groups);
+  if (a.antiquant_offset.present()) body.shift = FactorsOf(a.antiquant_offset, body.columns, groups);
+  body.shift.at = WorkspacePart(a.antiquant_scale.tensor->count() * 4);
+  body.weights_at = body.shift.at +
+                    WorkspacePart(a.antiquant_offset.present() ? a.antiquant_offset.tensor->count() * 4 : 0);
   body.inner_at = body.weights_at + WorkspacePart(w.count() * 4);
   body.offset = w.offset, body.row_step = w.strides[0], body.column_step = w.strides[1];
-  body.four_bits = weight.dtype() == DType::kI4;
-  body.x = x.binding, body.weight = weight.binding, body.out = out.binding;
-  body.bias = bias.present() ? bias.binding : -1;
+  body.four_bits = a.weight.dtype() == DType::kI4;
+  body.x = a.x.binding, body.weight = a.weight.binding, body.out = a.out.binding;
+  body.bias = a.bias.present() ? a.bias.binding : -1;
 
   const Tensor floats = tensor::PackedOf(DType::kF32, w.shape);
   body.product = std::make_shared<PlanRef>(NewPlan("product"));
   AddProductArgs args;
-  args.mat1 = {x.tensor, nullptr, 0, x.name};
-  args.mat2 = {&floats, nullptr, 1, weight.name};
-  if (bias.present()) args.self = {bias.tensor, nullptr, 2, bias.name};
-  args.out = {out.tensor, nullptr, 3, out.name};
+  args.mat1 = {a.x.tensor, nullptr, 0, a.x.name};
+  args.mat2 = {&floats, nullptr, 1, a.weight.name};
+  if (a.bias.present()) args.self = {a.bias.tensor, nullptr, 2, a.bias.name};
+  args.out = {a.out.tensor, nullptr, 3, a.out.name};
   PlanAddProduct(**body.product, args);
-  if (out.tensor->empty()) return;
+  if (a.out.tensor->empty()) return;
   plan.SetWorkspace(static_cast<uint64_t>(body.inner_at) + (*body.product)->workspace_bytes());
   plan.SetCost((*body.product)->cost() + static_cast<uint64_t>(w.count()));
   plan.SetBody(body);
 }
 
-void WeightQuantBatchMatmulV3(Plan& plan, DType type, const Operand& x, const Operand& weight,
-                              const Operand& scale, const Operand& shift, const Operand& quant_scale,
-                              const Operand& quant_offset, const Operand& bias, int64_t group_size, int64_t,
-                              const Operand& out) {
-  WeightQuantBatchMatmul(plan, type, x, weight, scale, shift, quant_scale, quant_offset, bias, group_size,
-                         out);
+void WeightQuantBatchMatmulV3(Plan& plan, DType type, const WeightQuantBatchMatmulV3Arguments& a) {
+  WeightQuantBatchMatmul(plan, type, FirstVersion(a, a.weight));
 }
 
-void WeightQuantBatchMatmulNz(Plan& plan, DType type, const Operand& x, const Operand& weight,
-                              const Operand& scale, const Operand& shift, const Operand& quant_scale,
-                              const Operand& quant_offset, const Operand& bias, int64_t group_size,
-                              const Operand& out) {
+void WeightQuantBatchMatmulNz(Plan& plan, DType type, const WeightQuantBatchMatmulNzArguments& a) {
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(weight);
-  WeightQuantBatchMatmul(untiled.inner(), type, x, plain, scale, shift, quant_scale, quant_offset, bias,
-                         group_size, out);
+  const Operand plain = untiled.Plain(a.weight);
+  WeightQuantBatchMatmul(untiled.inner(), type, FirstVersion(a, plain));
   untiled.Finish();
 }
 

@@ -105,31 +105,29 @@ bool WithTanh(const Plan& plan, const char* name) {
 
 }  // namespace
 
-void GeluQuant(Plan& plan, DType, const Operand& self, const Operand& scale, const Operand& offset,
-               const char* approximate, const char* quantMode, const char* roundMode, int64_t dstType,
-               const Operand& y, const Operand& step) {
-  const bool dynamic = IsDynamic(plan, quantMode), tanh = WithTanh(plan, approximate);
-  const std::string_view rounding = roundMode == nullptr ? "rint" : roundMode;
+void GeluQuant(Plan& plan, DType, const GeluQuantArguments& a) {
+  const bool dynamic = IsDynamic(plan, a.quant_mode), tanh = WithTanh(plan, a.approximate);
+  const std::string_view rounding = a.round_mode == nullptr ? "rint" : a.round_mode;
   if (rounding != "rint") RefuseExperts(plan, "roundMode is not rint, the only one that there is for INT8");
-  if (static_cast<int32_t>(dstType) != static_cast<int32_t>(DType::kI8))
+  if (static_cast<int32_t>(a.dst_type) != static_cast<int32_t>(DType::kI8))
     RefuseExperts(plan, "dstType is not INT8 (2): 8-bit floats are not there yet");
-  const Operand& needed = dynamic ? step : scale;
+  const Operand& needed = dynamic ? a.out_scale : a.input_scale;
   if (!needed.present())
     Fail(tensor::kNullArgument, "op-masked-result", "{} is null; this quantMode needs it", needed.name);
-  CheckExpertRank(plan, self, 1, 8);
-  std::vector<const Operand*> among = {&self};
+  CheckExpertRank(plan, a.self, 1, 8);
+  std::vector<const Operand*> among = {&a.self};
   const size_t scale_at = among.size();
-  if (scale.present()) among.push_back(&scale);
+  if (a.input_scale.present()) among.push_back(&a.input_scale);
   const size_t other_at = among.size();  // the step is a result of the second step
-  const Operand& other = dynamic ? step : offset;
+  const Operand& other = dynamic ? a.out_scale : a.input_offset;
   if (other.present()) among.push_back(&other);
   PlanThrough(
-      plan, tensor::PackedOf(DType::kF32, self.shape()), among, y,
+      plan, tensor::PackedOf(DType::kF32, a.self.shape()), among, a.y_out,
       [&](Plan& part, const auto& in, const Operand& made) {
         GeluV2(part, DType::kF32, in[0], tanh ? 1 : 0, made);
       },
       [&](Plan& part, const auto& in, const Operand& made, const Operand& to) {
-        const Operand by = scale.present() ? in[scale_at] : Operand{};
+        const Operand by = a.input_scale.present() ? in[scale_at] : Operand{};
         const Operand rest = other.present() ? in[other_at] : Operand{};
         if (dynamic) return DynamicQuant(part, DType::kF32, made, by, to, rest);
         AscendQuant(part, DType::kF32, made, by, rest, false, "round", static_cast<int64_t>(DType::kI8), to);

@@ -96,6 +96,11 @@ struct NormArgs {
   double epsilon;
 };
 
+template <class Arguments>
+NormArgs TakeNorm(const Arguments& a, const Operand* beta) {
+  return {.x1 = a.x1, .x2 = a.x2, .gamma = a.gamma, .beta = beta, .sum = a.x_out, .epsilon = a.epsilon};
+}
+
 // Shapes and types of what comes before quantisation. True: there is nothing to do.
 bool BeginNorm(Plan& plan, const NormArgs& a, NormBody& body) {
   CheckExpertRank(plan, a.x1, 1, 8);
@@ -127,51 +132,46 @@ void EndNorm(Plan& plan, NormBody& body) {
 
 namespace kernels {
 
-void AddRmsNormQuant(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
-                     const Operand& scales1, const Operand& scales2, const Operand& zeroPoints1,
-                     const Operand& zeroPoints2, int64_t axis, double epsilon, bool divMode,
-                     const Operand& y1, const Operand& y2, const Operand& xOut) {
+void AddRmsNormQuant(Plan& plan, DType, const AddRmsNormQuantArguments& a) {
   NormBody body{};
-  const bool empty = BeginNorm(plan, {x1, x2, gamma, nullptr, xOut, epsilon}, body);
-  if (axis != -1) RefuseExperts(plan, "axis is not -1, the only one that there is");
-  body.divides = divMode;
-  const Operand* scales[] = {&scales1, &scales2};
-  const Operand* zeros[] = {&zeroPoints1, &zeroPoints2};
-  const Operand* outs[] = {&y1, &y2};
+  const bool empty = BeginNorm(plan, TakeNorm(a, nullptr), body);
+  if (a.axis != -1) RefuseExperts(plan, "axis is not -1, the only one that there is");
+  body.divides = a.div_mode;
+  const Operand* scales[] = {&a.scales1, &a.scales2};
+  const Operand* zeros[] = {&a.zero_points1, &a.zero_points2};
+  const Operand* outs[] = {&a.y1_out, &a.y2_out};
   for (size_t i = 0; i < 2; ++i) {
     if (!scales[i]->present()) {
       if (zeros[i]->present()) RefuseExperts(plan, "zeroPoints2 is given without scales2");
       continue;  // this result is left as it is
     }
-    CheckExpertShape(plan, *outs[i], x1.shape());
-    CheckExpertShape(plan, *scales[i], gamma.shape());
-    if (zeros[i]->present()) CheckExpertShape(plan, *zeros[i], gamma.shape());
+    CheckExpertShape(plan, *outs[i], a.x1.shape());
+    CheckExpertShape(plan, *scales[i], a.gamma.shape());
+    if (zeros[i]->present()) CheckExpertShape(plan, *zeros[i], a.gamma.shape());
     body.results[i] = {Rows(*outs[i]), Rows(*scales[i]), Rows(*zeros[i]), Rows()};
   }
   if (!empty) EndNorm(plan, body);
 }
 
-void AddRmsNormDynamicQuantV2(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
-                              const Operand& smooth1, const Operand& smooth2, const Operand& beta,
-                              double epsilon, std::span<const uint8_t> mask, const Operand& y1,
-                              const Operand& y2, const Operand& xOut, const Operand& scale1,
-                              const Operand& scale2) {
+void AddRmsNormDynamicQuantV2(Plan& plan, DType, const AddRmsNormDynamicQuantV2Arguments& a) {
   NormBody body{};
-  const bool empty = BeginNorm(plan, {x1, x2, gamma, &beta, xOut, epsilon}, body);
-  if (!mask.empty() && (mask.size() != 2 || (mask[0] == 0 && mask[1] == 0)))
+  const bool empty = BeginNorm(plan, TakeNorm(a, &a.beta), body);
+  if (!a.output_mask.empty() &&
+      (a.output_mask.size() != 2 || (a.output_mask[0] == 0 && a.output_mask[1] == 0)))
     RefuseExperts(plan, "outputMask holds two truth values, one of them true");
   body.dynamic = true;
-  const bool asked[] = {mask.empty() || mask[0] != 0,
-                        mask.empty() ? smooth1.present() && smooth2.present() : mask[1] != 0};
-  const Operand* smooth[] = {&smooth1, &smooth2};
-  const Operand* outs[] = {&y1, &y2};
-  const Operand* scales[] = {&scale1, &scale2};
-  const Shape rows = Shape::Of(x1.tensor->shape.data(), x1.shape().rank() - 1);
+  const bool asked[] = {
+      a.output_mask.empty() || a.output_mask[0] != 0,
+      a.output_mask.empty() ? a.smooth_scale1.present() && a.smooth_scale2.present() : a.output_mask[1] != 0};
+  const Operand* smooth[] = {&a.smooth_scale1, &a.smooth_scale2};
+  const Operand* outs[] = {&a.y1_out, &a.y2_out};
+  const Operand* scales[] = {&a.scale1_out, &a.scale2_out};
+  const Shape rows = Shape::Of(a.x1.tensor->shape.data(), a.x1.shape().rank() - 1);
   for (size_t i = 0; i < 2; ++i) {
     if (!asked[i]) continue;
-    CheckExpertShape(plan, *outs[i], x1.shape());
+    CheckExpertShape(plan, *outs[i], a.x1.shape());
     CheckExpertShape(plan, *scales[i], rows);
-    if (smooth[i]->present()) CheckExpertShape(plan, *smooth[i], gamma.shape());
+    if (smooth[i]->present()) CheckExpertShape(plan, *smooth[i], a.gamma.shape());
     body.results[i] = {Rows(*outs[i]), Rows(*smooth[i]), Rows(), Rows(*scales[i], true)};
   }
   if (!empty) EndNorm(plan, body);

@@ -129,26 +129,24 @@ void ThnnFusedLstmCell(Plan& plan, DType, const Operand& inputGates, const Opera
   FinishCell(plan, body);
 }
 
-void ThnnFusedLstmCellBackward(Plan& plan, DType, const Operand& gradHy, const Operand& gradCy,
-                               const Operand& cx, const Operand& cy, const Operand& storage, bool hasBias,
-                               const Operand& gradGates, const Operand& gradCx, const Operand& gradBias) {
+void ThnnFusedLstmCellBackward(Plan& plan, DType, const ThnnFusedLstmCellBackwardArguments& a) {
   CellGradientBody body{};
-  const CellSizes s = body.s = CellSizesOf(cx, storage);
-  if (hasBias && !gradBias.present())
-    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; hasBias asks for it", gradBias.name);
-  for (const Operand* o : {&gradHy, &gradCy, &cy, &gradCx}) CheckLike(*o, cx.shape(), cx);
-  for (const Operand* o : {&storage, &gradGates}) CheckLike(*o, storage.shape(), cx);
-  if (hasBias) CheckLike(gradBias, {s.gates()}, cx);
+  const CellSizes s = body.s = CellSizesOf(a.cx, a.storage);
+  if (a.has_bias && !a.grad_bias_out.present())
+    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; hasBias asks for it", a.grad_bias_out.name);
+  for (const Operand* o : {&a.grad_hy, &a.grad_cy, &a.cy, &a.grad_cx_out}) CheckLike(*o, a.cx.shape(), a.cx);
+  for (const Operand* o : {&a.storage, &a.grad_gates_out}) CheckLike(*o, a.storage.shape(), a.cx);
+  if (a.has_bias) CheckLike(a.grad_bias_out, {s.gates()}, a.cx);
   if (s.h == 0) return;  // of no sequences the bias's gradient is 0
-  body.dh = PackedFloats(gradHy, Flow::kIn, plan);
-  body.dc = PackedFloats(gradCy, Flow::kIn, plan);
-  body.cx = PackedFloats(cx, Flow::kIn, plan);
-  body.cy = PackedFloats(cy, Flow::kIn, plan);
-  body.storage = PackedFloats(storage, Flow::kIn, plan);
-  body.gates = PackedFloats(gradGates, Flow::kOut, plan);
-  body.to_c = PackedFloats(gradCx, Flow::kOut, plan);
-  if (hasBias) body.bias = PackedFloats(gradBias, Flow::kOut, plan);
-  body.sums = {plan, hasBias ? s.gates() : 0};
+  body.dh = PackedFloats(a.grad_hy, Flow::kIn, plan);
+  body.dc = PackedFloats(a.grad_cy, Flow::kIn, plan);
+  body.cx = PackedFloats(a.cx, Flow::kIn, plan);
+  body.cy = PackedFloats(a.cy, Flow::kIn, plan);
+  body.storage = PackedFloats(a.storage, Flow::kIn, plan);
+  body.gates = PackedFloats(a.grad_gates_out, Flow::kOut, plan);
+  body.to_c = PackedFloats(a.grad_cx_out, Flow::kOut, plan);
+  if (a.has_bias) body.bias = PackedFloats(a.grad_bias_out, Flow::kOut, plan);
+  body.sums = {plan, a.has_bias ? s.gates() : 0};
   FinishCell(plan, body);
 }
 

@@ -18,10 +18,19 @@ void CheckNoDropout(int64_t layers, double dropout, bool train) {
   }
 }
 
-LstmArgs ArgsOf(const Operand& input, const OperandList& params, const OperandList& hx, bool biased,
-                int64_t layers, bool bidirectional, bool batch_first) {
-  CheckLength("hx", static_cast<int64_t>(hx.size()), 2);
-  return {input, params, hx[0], hx[1], layers, biased, bidirectional, batch_first};
+template <class Arguments>
+LstmArgs TakeLstm(const Arguments& a) {
+  CheckNoDropout(a.num_layers, a.dropout, a.train);
+  CheckLength("hx", static_cast<int64_t>(a.hx.size()), 2);
+  return {.input = a.input,
+          .params = a.params,
+          .h0 = a.hx[0],
+          .c0 = a.hx[1],
+          .layers = a.num_layers,
+          .biased = a.has_biases,
+          .bidirectional = a.bidirectional,
+          .batch_first = a.batch_first,
+          .batch_sizes = a.batch_sizes};
 }
 
 // What is not kept where nothing trains has no elements of its own: the client passes numbers.
@@ -33,32 +42,28 @@ OperandList WhenTrained(const OperandList& list, bool train) {
 
 }  // namespace
 
-void Lstm(Plan& plan, DType, const Operand& input, const OperandList& params, const OperandList& hx,
-          const Operand& batchSizes, bool hasBiases, int64_t numLayers, double dropout, bool train,
-          bool bidirectional, bool batchFirst, const Operand& output, const Operand& hOut,
-          const Operand& cOut, const OperandList& i, const OperandList& j, const OperandList& f,
-          const OperandList& o, const OperandList& h, const OperandList& c, const OperandList& tanhc) {
-  CheckNoDropout(numLayers, dropout, train);
-  LstmArgs args = ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst);
-  args.batch_sizes = batchSizes;
-  PlanLstmTraining(
-      plan, args,
-      {WhenTrained(i, train), WhenTrained(j, train), WhenTrained(f, train), WhenTrained(o, train),
-       WhenTrained(h, train), WhenTrained(c, train), WhenTrained(tanhc, train)},
-      output, hOut, cOut);
+void Lstm(Plan& plan, DType, const LstmArguments& a) {
+  PlanLstmTraining(plan, TakeLstm(a),
+                   {.i = WhenTrained(a.i_out, a.train),
+                    .j = WhenTrained(a.j_out, a.train),
+                    .f = WhenTrained(a.f_out, a.train),
+                    .o = WhenTrained(a.o_out, a.train),
+                    .h = WhenTrained(a.h_list_out, a.train),
+                    .c = WhenTrained(a.c_list_out, a.train),
+                    .tanhc = WhenTrained(a.tanhc_out, a.train)},
+                   a.output, a.h_out, a.c_out);
 }
 
-void LstmBackward(Plan& plan, DType, const Operand& input, const OperandList& hx, const OperandList& params,
-                  const Operand& dy, const Operand& dh, const Operand& dc, const OperandList& i,
-                  const OperandList& j, const OperandList& f, const OperandList& o, const OperandList& h,
-                  const OperandList& c, const OperandList& tanhc, const Operand& batchSizes, bool hasBiases,
-                  int64_t numLayers, double dropout, bool train, bool bidirectional, bool batchFirst,
-                  std::span<const uint8_t>, const Operand& dx, const Operand& dhPrev, const Operand& dcPrev,
-                  const OperandList& dparams) {
-  CheckNoDropout(numLayers, dropout, train);
-  LstmArgs args = ArgsOf(input, params, hx, hasBiases, numLayers, bidirectional, batchFirst);
-  args.batch_sizes = batchSizes;
-  PlanLstmGradient(plan, args, {i, j, f, o, h, c, tanhc}, {dy, dh, dc, dx, dhPrev, dcPrev, dparams});
+void LstmBackward(Plan& plan, DType, const LstmBackwardArguments& a) {
+  PlanLstmGradient(plan, TakeLstm(a),
+                   {.i = a.i, .j = a.j, .f = a.f, .o = a.o, .h = a.h, .c = a.c, .tanhc = a.tanhc},
+                   {.dy = a.dy,
+                    .dh = a.dh,
+                    .dc = a.dc,
+                    .dx = a.dx_out,
+                    .dh_prev = a.dh_prev_out,
+                    .dc_prev = a.dc_prev_out,
+                    .params = a.dparams_out});
 }
 
 }  // namespace belay::ops::kernels
