@@ -47,15 +47,23 @@ int Report(Fn fn, int runtime_code, const char* id, std::string_view sentence,
   return code;
 }
 
-// A thread-safe place for names: installed when the library is loaded.
+// Installed when the library is loaded, as is the namer, in either order.
+constinit std::span<const char* const> g_other_names;
+
+const char* NameOfCall(uint32_t call) {
+  if (call == 0) return "a call";
+  if (call < kFirstOtherCall) return kFunctions[call - 1].name;
+  return call - kFirstOtherCall < g_other_names.size() ? g_other_names[call - kFirstOtherCall] : "a call";
+}
+
 const bool g_namer_installed = [] {
-  rt::SetCallNamer([](uint32_t call) {
-    return call == 0 || call > static_cast<uint32_t>(Fn::kCount) ? "a call" : kFunctions[call - 1].name;
-  });
+  rt::SetCallNamer(&NameOfCall);
   return true;
 }();
 
 }  // namespace
+
+void NameOtherCalls(std::span<const char* const> names) { g_other_names = names; }
 
 int ReportCurrentException(Fn fn) noexcept {
   (void)g_namer_installed;

@@ -4,6 +4,8 @@
 
 #include <cxxabi.h>
 
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "api/functions.h"
@@ -19,13 +21,18 @@ namespace belay::api {
 // Throws 100001 with the reason why nothing works now, or what a fault asks for (faults.h).
 [[gnu::cold, gnu::noinline]] void CheckCall(Fn fn);
 
+// The numbers of calls: those of Fn from 1 on, and behind them those of an interface that has a table of its
+// own.
+inline constexpr uint32_t kFirstOtherCall = static_cast<uint32_t>(Fn::kCount) + 1;
+void NameOtherCalls(std::span<const char* const> names);
+
 // The function that the thread is in, for messages and for the tasks that it submits; and that it is in
 // one at all, for aclFinalize.
 class CallScope {
  public:
-  explicit CallScope(Fn fn)
-      : record_(rt::ThisThreadsCalls()),
-        outer_(std::exchange(rt::t_current_call, static_cast<uint32_t>(fn) + 1)) {
+  explicit CallScope(Fn fn) : CallScope(static_cast<uint32_t>(fn) + 1) {}
+  explicit CallScope(uint32_t call)
+      : record_(rt::ThisThreadsCalls()), outer_(std::exchange(rt::t_current_call, call)) {
     if (outer_ == 0) [[likely]]
       record_.Enter();
   }

@@ -3,22 +3,19 @@
 
 #include "api/config.h"
 #include "api/error_trail.h"
-#include "api/faults.h"
 #include "api/handlers.h"
 #include "api/log.h"
 #include "api/process_options.h"
 #include "api/prof.h"
-#include "api/report_threads.h"
 #include "api/second_copy.h"
+#include "api/start.h"
 #include "api/wait.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "collective/communicator.h"
 #include "graph/model.h"
 #include "graph/single_op_model.h"
-#include "ops/schema.h"
 #include "runtime/context.h"
-#include "runtime/layer.h"
 #include "runtime/process.h"
 #include "runtime/settings.h"
 
@@ -43,12 +40,8 @@ void aclInit(const char* configPath) {
   if (!rt::Running()) {
     Options().Reset();
     KeepErrorsPerProcess(false);
-    rt::LoadLayers();
-    UseFaults(config.faults);
   }
-  if (rt::Observers::watch_bytes()) ops::KeepViewsOfAllPlans();
-  rt::SetCallReleaser(&CloseReports);
-  rt::Start(config.default_device);
+  StartRuntime(config.default_device, config.faults);
   if (config.errors_per_process) KeepErrorsPerProcess(*config.errors_per_process);
   if (!config.without_effect.empty()) {
     LogWarning(LogPlace::Here(), "aclInit: {} has no effect for these keys: {}", configPath,

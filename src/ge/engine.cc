@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "api/log.h"
+#include "api/start.h"
 #include "base/error.h"
 #include "base/fork.h"
 #include "base/number.h"
@@ -12,6 +13,7 @@
 #include "graph/build_model.h"
 #include "graph/single_op.h"
 #include "runtime/context.h"
+#include "runtime/in_flight.h"
 #include "runtime/process.h"
 
 namespace belay::graph_interface {
@@ -73,7 +75,7 @@ void StartEngine(Options options) {
   bool start = !rt::Running();
   if (start) {
     api::ReadLogSettings();
-    rt::Start(-1);
+    api::StartRuntime(-1);
   }
   try {
     DeviceIn(options);
@@ -273,6 +275,7 @@ void LaterRuns::Finish() {
   if (pthread_equal(thread_, pthread_self()) != 0) {
     pthread_detach(thread_);
   } else {
+    const rt::OutsideCalls outside;  // a callback may call aclFinalize
     pthread_join(thread_, nullptr);
   }
 }

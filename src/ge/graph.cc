@@ -62,12 +62,12 @@ void Collect(const GraphImpl& graph, bool with_bodies, std::vector<GNode>* nodes
 
 // For functions without a status: what goes wrong is told when the graph is built, too.
 template <class Body>
-void Setting(Graph& facade, const char* function, Body&& body) {
+void Setting(Graph& facade, const Function& function, Body&& body) {
   Guarded(function, [&] {
     GraphImpl& graph = GraphImpl::Of(facade);
-    const char* before = std::exchange(graph.out_of_memory_in, function);  // until it is known better
-    if (before != nullptr && std::strcmp(before, function) == 0) before = nullptr;
-    const char* name = function + std::strlen("Graph::");
+    const char* before = std::exchange(graph.out_of_memory_in, function.name);  // until it is known better
+    if (before != nullptr && std::strcmp(before, function.name) == 0) before = nullptr;
+    const char* name = function.name + std::strlen("Graph::");
     try {
       body(graph);
       graph.problems.erase(name);

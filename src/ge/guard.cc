@@ -8,9 +8,11 @@
 
 #include "api/error_trail.h"
 #include "api/log.h"
+#include "base/clock.h"
 #include "base/codes.h"
 #include "ge/codes.h"
 #include "ge/ge_error_codes.h"
+#include "runtime/observer.h"
 
 namespace belay::graph_interface {
 namespace {
@@ -53,6 +55,11 @@ uint32_t Report(const char* function, int code, const char* id, std::string_view
   return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
 }
 
+const bool g_named = [] {
+  api::NameOtherCalls(kFunctions);
+  return true;
+}();
+
 }  // namespace
 
 uint32_t ReportCurrentException(const char* function) noexcept {
@@ -67,6 +74,29 @@ uint32_t ReportCurrentException(const char* function) noexcept {
   } catch (...) {
     return Report(function, codes::kInternalError, "internal", "an exception of an unknown type");
   }
+}
+
+Call::Call(const Function& function) {
+  (void)g_named;
+  if (rt::t_current_call != 0) return;
+  scope_.emplace(function.call);
+  begun_ns_ = NowNs();
+  told_ = rt::Observers::any();
+  if (told_) rt::Observers::Tell([&](rt::Observer& o) { o.CallBegan(function.call, begun_ns_); });
+}
+
+// GEInitialize has begun when those who watch come.
+Call::~Call() {
+  if (!scope_ || !rt::Observers::any()) return;
+  rt::Observers::Tell([&](rt::Observer& o) {
+    if (!told_) o.CallBegan(rt::t_current_call, begun_ns_);
+    o.CallEnded(rt::t_current_call, result_);
+  });
+}
+
+uint32_t Call::Fails(uint32_t status) {
+  Gives(status == ge::GRAPH_PARAM_INVALID ? "GRAPH_PARAM_INVALID" : "GRAPH_FAILED");
+  return status;
 }
 
 const std::string& LastErrorText() { return Mine().error; }

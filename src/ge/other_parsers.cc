@@ -8,7 +8,7 @@
 namespace ge {
 namespace {
 
-graphStatus RefusedFormat(const char* function, const char* format) {
+graphStatus RefusedFormat(const belay::graph_interface::Function& function, const char* format) {
   return belay::graph_interface::Guarded(function, [&] {
     belay::Fail(belay::graph_interface::kNotSupported, "ge-model-format",
                 "models of {} are not supported; convert the model to ONNX and use aclgrphParseONNX", format);

@@ -18,9 +18,10 @@ using namespace belay::graph_interface;  // NOLINT
 
 namespace {
 
-Status Refused(const char* function, const char* why) {
-  return Guarded(function,
-                 [&] { Fail(kNotSupported, "ge-not-supported", "{} is not supported: {}", function, why); });
+Status Refused(const Function& function, const char* why) {
+  return Guarded(function, [&] {
+    Fail(kNotSupported, "ge-not-supported", "{} is not supported: {}", function.name, why);
+  });
 }
 
 }  // namespace

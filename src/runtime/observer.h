@@ -101,6 +101,11 @@ class Observer {
   virtual void Destroyed(uint64_t /*handle*/) {}
   virtual void Refused(const Refusal& /*refusal*/) {}
   virtual void Remarked(const Remark& /*remark*/) {}
+  // The calling thread is in a function of the C++ interface of graphs, which began then (NowNs: before the
+  // observer came, perhaps), and is at its end, with what it gives in words. Calls in C are seen by
+  // src/layers/calls.
+  virtual void CallBegan(uint32_t /*call*/, int64_t /*begun_ns*/) {}
+  virtual void CallEnded(uint32_t /*call*/, const char* /*result*/) {}
   // By the thread that marks.
   virtual void Marked(const Mark& /*mark*/) {}
 

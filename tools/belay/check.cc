@@ -82,7 +82,8 @@ std::string KindsOf(const std::vector<CheckReport>& reports) {
 
 void Summarise(const layers::Tally& tally, const std::vector<CheckReport>& reports) {
   if (tally.processes == 0) {
-    std::fputs("belay check: nothing was looked at: the program did not call aclInit\n", stderr);
+    std::fputs("belay check: nothing was looked at: the program called neither aclInit nor GEInitialize\n",
+               stderr);
     return;
   }
   if (!reports.empty())

@@ -292,7 +292,7 @@ int Explore(const ExploreOptions& options) {
     return plain.ended ? plain.code : options.error_exitcode;
   }
   if (plain.processes == 0) {
-    Say("nothing was explored: the program did not call aclInit");
+    Say("nothing was explored: the program called neither aclInit nor GEInitialize");
     return 0;
   }
   const double limit = options.timeout > 0 ? options.timeout : std::max(10.0, 20 * plain.seconds);

@@ -55,6 +55,12 @@ class GuardedObserver final : public rt::Observer {
   void Remarked(const rt::Remark& remark) noexcept override {
     Do(&rt::Observer::Remarked, &Layer::Remarked, remark);
   }
+  void CallBegan(uint32_t call, int64_t begun_ns) noexcept override {
+    Do(&rt::Observer::CallBegan, &Layer::CallBegan, call, begun_ns);
+  }
+  void CallEnded(uint32_t call, const char* result) noexcept override {
+    Do(&rt::Observer::CallEnded, &Layer::CallEnded, call, result);
+  }
   void Marked(const rt::Mark& mark) noexcept override { Do(&rt::Observer::Marked, &Layer::Marked, mark); }
   void Queued(const rt::Stream& stream, uint64_t position) noexcept override {
     Do(&rt::Observer::Queued, &Layer::Queued, stream, position);

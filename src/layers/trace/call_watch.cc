@@ -1,9 +1,13 @@
 #include "layers/trace/call_watch.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layers/trace/call_log.h"
@@ -31,7 +35,8 @@ const std::vector<Executors>* ExecutorsOf(const BelayCalls& calls) {
 }
 
 void NoteInProfile(uint32_t call, uint64_t begun, uint64_t took, uint64_t result, const uint64_t* arguments) {
-  Profiles::Each([&](Profile& profile, bool) { profile.AddCall(*g_calls, call, begun, took); });
+  const char* name = g_calls->calls[call].name;
+  Profiles::Each([&](Profile& profile, bool) { profile.AddCall(name, Profile::LevelOf(name), begun, took); });
   const int makes = (*g_executors)[call].made;
   if (makes < 0 || static_cast<int>(result) != 0) return;
   uint64_t executor;
@@ -51,37 +56,53 @@ void Begin(uint32_t call, const uint64_t* arguments) {
       });
     }
   }
-  writer.ShowCall();  // a call within another
-  if (++writer.depth <= Writer::kMostCalls) writer.calls[writer.depth - 1] = {call, false, writer.Now()};
+  writer.BeginCall(g_calls->calls[call].name, writer.Now());
 }
 
 void End(uint32_t call, uint64_t result, const uint64_t* arguments) {
   Writer& writer = g_timeline->ThisWriter();
-  if (writer.depth == 0) return;
-  if (const Writer::Call* own = writer.call(); own != nullptr) {
-    const uint64_t begun = own->begun, now = writer.Now();
-    writer.ShowCall();
-    const BelayCall& facts = g_calls->calls[call];
-    if (facts.result[0] == 'r' && static_cast<int>(result) != 0) {
-      const std::string text = "gives " + StatusWords(*g_calls, static_cast<int>(result));
-      writer.Event(EventType::kInstant, &writer.track, now, writer.NumberOf(text));
-    }
-    writer.Event(EventType::kEnd, &writer.track, now, 0);
-    if (Profiles::any()) NoteInProfile(call, begun, now - begun, result, arguments);
-    if (g_log != nullptr) {
-      g_log->Write({begun, now, writer.thread}, CallWords(*g_calls, call, result, arguments, g_words.load()));
-    }
+  const bool fails = g_calls->calls[call].result[0] == 'r' && static_cast<int>(result) != 0;
+  const auto time =
+      fails ? writer.EndCall(StatusWords(*g_calls, static_cast<int>(result))) : writer.EndCall();
+  if (!time) return;
+  if (Profiles::any()) NoteInProfile(call, time->begun, time->ended - time->begun, result, arguments);
+  if (g_log != nullptr) {
+    g_log->Write({time->begun, time->ended, writer.thread},
+                 CallWords(*g_calls, call, result, arguments, g_words.load()));
   }
-  --writer.depth;
 }
 
 constexpr BelayCallHook kHook = {&Begin, &End};
 
+// Where the program begins with a call of C, and where with another; anew in a child of fork.
+void OpenLog() {
+  static std::mutex lock;
+  static pid_t process = 0;
+  std::lock_guard guard(lock);
+  if (std::exchange(process, getpid()) == getpid()) return;
+  const char* path = std::getenv("BELAY_CALLS_FILE");
+  if (path != nullptr && *path != '\0') g_log = new CallLog(path);
+}
+
 }  // namespace
 
-size_t CountOfCalls() { return g_calls == nullptr ? 0 : g_calls->count; }
-const char* NameOfCall(uint32_t call) { return g_calls->calls[call].name; }
-void KnowCore(const rt::CoreFacts& core) { g_words = core.object_words; }
+void EndNamedCall(Writer& writer, const char* name, std::string_view result) {
+  const bool fails = !result.empty() && result != "SUCCESS";
+  const auto time = writer.EndCall(fails ? std::string(result) : "");
+  if (!time) return;
+  Profiles::Each([&](Profile& profile, bool) {
+    profile.AddCall(name, "Model", time->begun, time->ended - time->begun);
+  });
+  if (g_log == nullptr) return;
+  std::string words = std::string(name) + "(...)";
+  if (!result.empty()) words.append(" = ").append(result);
+  g_log->Write({time->begun, time->ended, writer.thread}, words);
+}
+
+void KnowCore(const rt::CoreFacts& core) {
+  g_words = core.object_words;
+  OpenLog();
+}
 
 }  // namespace belay::trace
 
@@ -97,7 +118,6 @@ extern "C" [[gnu::visibility("default")]] const BelayCallHook* belay_make_call_h
   g_timeline = &Timeline::OfProcess();
   Profiles::BeginRun();
   if (g_executors == nullptr) g_executors = ExecutorsOf(*calls);
-  const char* log = std::getenv("BELAY_CALLS_FILE");
-  if (log != nullptr && *log != '\0') g_log = new CallLog(log);
+  OpenLog();
   return &kHook;
 }

@@ -1,20 +1,19 @@
-// The calls of a process, as libbelay_calls.so tells of them: slices on the tracks of its threads, and lines
-// of a log.
+// The calls of a process, as libbelay_calls.so tells of those of C, and the core of others: slices on the
+// tracks of its threads, and lines of a log.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <string_view>
 
 #include "layers/calls/calls.h"
+#include "layers/trace/timeline.h"
 #include "runtime/layer.h"
 
 namespace belay::trace {
 
-// Nobody tells of calls before libbelay_calls.so has asked for the hook: then there are none.
-size_t CountOfCalls();
-const char* NameOfCall(uint32_t call);
+// At the end of a call of which the layer is told by the core: one of C++, whose arguments are not known.
+void EndNamedCall(Writer& writer, const char* name, std::string_view result);
 
-// From now on objects can be looked at.
+// From now on objects can be looked at, and calls of C++ come.
 void KnowCore(const rt::CoreFacts& core);
 
 }  // namespace belay::trace

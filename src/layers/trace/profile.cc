@@ -71,11 +71,6 @@ std::string KindOf(std::string_view name) {
   return kind;
 }
 
-const char* LevelOf(std::string_view call) {
-  if (call.substr(0, 4) == "Hccl") return "Communication";
-  return call.substr(0, 3) == "acl" || call.substr(0, 3) == "Acl" ? "AscendCL" : "Runtime";
-}
-
 int64_t FromTimelineToEpoch() {
   timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -329,13 +324,18 @@ void Profile::Add(const Row& row) {
   types_[{row.device, type}].Add(took);
 }
 
-void Profile::AddCall(const BelayCalls& calls, uint32_t call, uint64_t begun, uint64_t took) {
+const char* Profile::LevelOf(std::string_view name) {
+  if (name.substr(0, 4) == "Hccl") return "Communication";
+  return name.substr(0, 3) == "acl" || name.substr(0, 3) == "Acl" ? "AscendCL" : "Runtime";
+}
+
+void Profile::AddCall(const char* name, const char* level, uint64_t begun, uint64_t took) {
   std::lock_guard guard(lock_);
   if ((CollectedOfAny() & rt::kCollectCalls) == 0) return;
-  calls_ = &calls;
-  by_call_.resize(calls.count);
-  by_call_[call].Add(took);
-  timeline_->AddCall(calls.calls[call].name, LevelOf(calls.calls[call].name), gettid(), ToEpoch(begun), took);
+  CallSum& sum = by_call_[name];
+  sum.level = level;
+  sum.times.Add(took);
+  timeline_->AddCall(name, level, gettid(), ToEpoch(begun), took);
 }
 
 void Profile::AddSpan(const Span& span) {
@@ -392,18 +392,15 @@ std::string Profile::OperatorTable() const {
 }
 
 std::string Profile::CallTable() const {
-  std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < by_call_.size(); ++i) {
-    if (by_call_[i].count > 0) order.push_back(i);
-  }
+  std::vector<const decltype(by_call_)::value_type*> order;
+  for (const auto& call : by_call_) order.push_back(&call);
   std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return by_call_[a].sum > by_call_[b].sum; });
+                   [](auto* a, auto* b) { return a->second.times.sum > b->second.times.sum; });
   std::string rows;
-  for (const uint32_t call : order) {
-    const Tally& tally = by_call_[call];
-    const char* name = calls_->calls[call].name;
-    rows += std::string("host,") + LevelOf(name) + "," + name + "," + Us(tally.sum) + "," +
-            std::to_string(tally.count) + "," + Decimal(tally.mean) + "," + Us(tally.least) + "," +
+  for (const auto* call : order) {
+    const Tally& tally = call->second.times;
+    rows += std::string("host,") + call->second.level + "," + std::string(call->first) + "," + Us(tally.sum) +
+            "," + std::to_string(tally.count) + "," + Decimal(tally.mean) + "," + Us(tally.least) + "," +
             Us(tally.most) + "," + Decimal(tally.squares / static_cast<double>(tally.count)) + "\n";
   }
   return rows;

@@ -84,7 +84,9 @@ class Profile {
 
   void Add(const Row& row);
   // In the thread that made it.
-  void AddCall(const BelayCalls& calls, uint32_t call, uint64_t begun, uint64_t took);
+  // Both texts stay.
+  void AddCall(const char* name, const char* level, uint64_t begun, uint64_t took);
+  static const char* LevelOf(std::string_view name);  // of a call of C
   void AddSpan(const Span& span);
   // The operands of the operator that a first stage has prepared, and again for the second stage.
   void Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,
@@ -118,8 +120,11 @@ class Profile {
   std::unique_ptr<ChromeFile> timeline_;
   std::map<std::pair<int, std::string>, Tally> types_;
   std::map<std::pair<int, int64_t>, uint64_t> launches_;  // of a model on a device
-  const BelayCalls* calls_ = nullptr;
-  std::vector<Tally> by_call_;
+  struct CallSum {
+    const char* level = nullptr;
+    Tally times;
+  };
+  std::map<std::string_view, CallSum> by_call_;
   std::unordered_map<uint64_t, Operands> operands_;
 };
 

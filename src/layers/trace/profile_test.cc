@@ -84,14 +84,20 @@ TEST_F(Profiles, OperatorsAreInBothTablesAndInSum) {
 
 TEST_F(Profiles, CallsAreInSumByTheTimeThatTheyTook) {
   Profile profile(folder_);
-  profile.AddCall(kProfiledCalls, 2, 1, 100);
-  for (const uint64_t ns : {1000, 3000}) profile.AddCall(kProfiledCalls, 0, 1, ns);
-  profile.AddCall(kProfiledCalls, 1, 1, 2000);
+  profile.AddCall("rtKernelLaunch", "Runtime", 1, 100);
+  for (const uint64_t ns : {1000, 3000}) profile.AddCall("aclrtMalloc", "AscendCL", 1, ns);
+  profile.AddCall("HcclAllReduce", "Communication", 1, 2000);
   profile.Finish();
   EXPECT_EQ(Rows("api_statistic"),
             (std::vector<std::string>{"host,AscendCL,aclrtMalloc,4.000,2,2.000,1.000,3.000,1.000",
                                       "host,Communication,HcclAllReduce,2.000,1,2.000,2.000,2.000,0.000",
                                       "host,Runtime,rtKernelLaunch,0.100,1,0.100,0.100,0.100,0.000"}));
+}
+
+TEST(Calls, HaveTheirLevelByTheirName) {
+  EXPECT_STREQ(Profile::LevelOf("aclrtMalloc"), "AscendCL");
+  EXPECT_STREQ(Profile::LevelOf("HcclAllReduce"), "Communication");
+  EXPECT_STREQ(Profile::LevelOf("rtKernelLaunch"), "Runtime");
 }
 
 TEST_F(Profiles, OnlyWhatIsCollectedIsWritten) {
@@ -102,7 +108,7 @@ TEST_F(Profiles, OnlyWhatIsCollectedIsWritten) {
   profile.Add(row);
   row.device = 0;
   profile.Add(row);
-  profile.AddCall(kProfiledCalls, 0, 1, 1000);
+  profile.AddCall("aclrtMalloc", "AscendCL", 1, 1000);
   profile.AddSpan({1, "Mark", "here", 5, 5});
   profile.Collect({{0, rt::kCollectMarks | rt::kCollectCalls}});
   profile.Add(row);

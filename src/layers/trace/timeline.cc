@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "layers/support/thread_cache.h"
-#include "layers/trace/call_watch.h"
 
 namespace belay::trace {
 namespace {
@@ -189,13 +188,29 @@ void Writer::Announce(uint64_t id, uint64_t parent, const std::string& text, boo
   sequence_.Write(packet);
 }
 
+void Writer::BeginCall(const char* name, uint64_t begun) {
+  ShowCall();  // a call within another
+  if (++depth <= kMostCalls) calls[depth - 1] = {name, false, begun};
+}
+
+std::optional<Writer::CallTime> Writer::EndCall(const std::string& error) {
+  if (depth == 0) return {};
+  std::optional<CallTime> time;
+  if (const Call* own = call(); own != nullptr) {
+    time = {own->begun, Now()};
+    ShowCall();
+    if (!error.empty()) Event(EventType::kInstant, &track, time->ended, NumberOf("gives " + error));
+    Event(EventType::kEnd, &track, time->ended, 0);
+  }
+  --depth;
+  return time;
+}
+
 bool Writer::ShowCall(uint64_t flow) {
   Call* now = call();
   if (now == nullptr || now->shown) return false;
   now->shown = true;
-  if (call_names.size() <= now->number) call_names.resize(CountOfCalls());
-  uint64_t& number = call_names[now->number];
-  if (number == 0) number = NumberOf(NameOfCall(now->number));
+  const uint64_t number = NumberOfStaying(now->name);
   if (flow == 0) {
     Event(EventType::kBegin, &track, now->begun, number);
   } else {
@@ -233,7 +248,6 @@ void Timeline::Begin(Writer& writer) {
   writer.known = {};
   writer.track = writer.spans = {};
   writer.depth = 0;
-  writer.call_names.clear();
   Packet start;
   start.Number(fields::kSequenceFlags, 1);
   writer.sequence_.Write(start);

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "layers/trace/file.h"
 #include "layers/trace/thread_clock.h"
@@ -45,7 +45,7 @@ class Writer {
  public:
   // A call that the thread is in. It is shown when something happens within, or when it ends.
   struct Call {
-    uint32_t number = 0;
+    const char* name = nullptr;  // which stays
     bool shown = false;
     uint64_t begun = 0;
   };
@@ -62,6 +62,12 @@ class Writer {
   void Count(Track* where, uint64_t time, uint64_t value);
   void Announce(uint64_t id, uint64_t parent, const std::string& name, bool bytes = false);
 
+  void BeginCall(const char* name, uint64_t begun);
+  // With a mark where it gives an error. Nothing where nobody was told that it began.
+  struct CallTime {
+    uint64_t begun, ended;
+  };
+  std::optional<CallTime> EndCall(const std::string& error = {});
   Call* call() { return depth == 0 || depth > kMostCalls ? nullptr : &calls[depth - 1]; }
   // From when it began, with an arrow where flow is not 0. False: there is no call, or it was shown before.
   bool ShowCall(uint64_t flow = 0);
@@ -77,7 +83,6 @@ class Writer {
   std::array<Call, kMostCalls> calls;
   size_t depth = 0;
   std::shared_ptr<const std::string> operands;  // of the operator that the call submits (profile.h)
-  std::vector<uint64_t> call_names;             // their numbers, 0: not yet one
   struct Known {
     const void* stream = nullptr;
     void* line = nullptr;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "layers/trace/call_watch.h"
 #include "runtime/stream.h"
 #include "runtime/task_failure.h"
@@ -303,6 +304,18 @@ void Trace::AddToProfile(const rt::Stream& stream, const Track& track, const rt:
 
 void Trace::EndedDevice(int /*device*/) {
   Profiles::Each([](Profile& profile, bool) { profile.Finish(); });
+}
+
+// --- calls of C++
+
+void Trace::CallBegan(uint32_t call, int64_t begun_ns) {
+  Writer& writer = timeline_.ThisWriter();
+  const uint64_t now = writer.Now();
+  writer.BeginCall(core_.call_name(call), now - static_cast<uint64_t>(NowNs() - begun_ns));
+}
+
+void Trace::CallEnded(uint32_t call, const char* result) {
+  EndNamedCall(timeline_.ThisWriter(), core_.call_name(call), result);
 }
 
 // --- what the program marks

@@ -39,6 +39,8 @@ class Trace final : public rt::Observer {
                  const rt::TaskFailure* failure) override;
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) override;
   void EndedDevice(int device) override;
+  void CallBegan(uint32_t call, int64_t begun_ns) override;
+  void CallEnded(uint32_t call, const char* result) override;
   void Marked(const rt::Mark& mark) override;
   void HostWaits(const rt::Stream& stream, uint64_t position, int64_t deadline_ns) override;
   void HostGoesOn(const rt::Stream& stream, uint64_t position) override;
