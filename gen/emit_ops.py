@@ -29,8 +29,6 @@ _LAUNCH_ERRORS = {
 
 # A kernel of more parameters gets them as fields with names: neighbours of one type cannot be swapped.
 _MOST_PARAMETERS = 8
-_POSITIONAL = {'norm', 'gradient', 'optimiser', 'foreach', 'pool', 'conv',
-               'detect', 'index'}  # families that still take them in their order
 
 _operators: list[Operator] = []
 
@@ -109,7 +107,7 @@ def type_rule(op: Operator, rule: str) -> str:
 
 def by_name(op: Operator) -> bool:
     """Whether the operator's kernel takes a struct of its parameters."""
-    return len(op.params) > _MOST_PARAMETERS and op.family not in _POSITIONAL
+    return len(op.params) > _MOST_PARAMETERS
 
 
 def kernel_call(op: Operator) -> str:

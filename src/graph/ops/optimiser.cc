@@ -24,9 +24,21 @@ void ApplyAdamD(Translation& node) {
     const auto read = [&](int i, const char* name) { return Read(plan, node.in(i), name); };
     const Operand x = ReadWrite(plan, var, "var"), mean = ReadWrite(plan, m, "m"),
                   square = ReadWrite(plan, v, "v");
-    ops::kernels::ApplyAdam(plan, var.dtype, x, mean, square, read(3, "beta1_power"), read(4, "beta2_power"),
-                            read(5, "lr"), read(6, "beta1"), read(7, "beta2"), read(8, "epsilon"),
-                            read(9, "grad"), node.Bool("use_nesterov"), x, mean, square);
+    ops::kernels::ApplyAdam(plan, var.dtype,
+                            {.var = x,
+                             .m = mean,
+                             .v = square,
+                             .beta1_power = read(3, "beta1_power"),
+                             .beta2_power = read(4, "beta2_power"),
+                             .lr = read(5, "lr"),
+                             .beta1 = read(6, "beta1"),
+                             .beta2 = read(7, "beta2"),
+                             .epsilon = read(8, "epsilon"),
+                             .grad = read(9, "grad"),
+                             .use_nesterov = node.Bool("use_nesterov"),
+                             .var_out = x,
+                             .m_out = mean,
+                             .v_out = square});
   });
 }
 

@@ -80,28 +80,33 @@ void CheckMathType(int64_t type) {
 
 }  // namespace
 
-void Convolution(Plan& plan, DType, const Operand& input, const Operand& weight, const Operand& bias,
-                 std::span<const int64_t> stride, std::span<const int64_t> padding,
-                 std::span<const int64_t> dilation, bool transposed, std::span<const int64_t> outputPadding,
-                 int64_t groups, const Operand& output, int64_t math_type) {
-  CheckMathType(math_type);
-  const Windows windows(input, stride, OneForEach(input, padding, transposed), dilation, outputPadding);
-  PlanConv(plan, windows.Args(input, weight, bias, output, groups, transposed));
+void Convolution(Plan& plan, DType, const ConvolutionArguments& a) {
+  CheckMathType(a.cube_math_type);
+  const Windows windows(a.input, a.stride, OneForEach(a.input, a.padding, a.transposed), a.dilation,
+                        a.output_padding);
+  PlanConv(plan, windows.Args(a.input, a.weight, a.bias, a.output, a.groups, a.transposed));
 }
 
-void ConvDepthwise2d(Plan& plan, DType compute, const Operand& self, const Operand& weight,
-                     std::span<const int64_t> kernel_size, const Operand& bias,
-                     std::span<const int64_t> stride, std::span<const int64_t> padding,
-                     std::span<const int64_t> dilation, const Operand& out, int64_t math_type) {
-  const Shape w = weight.shape();
-  if (w.rank() != 4 || self.shape().rank() != 4 || kernel_size.size() != 2 || kernel_size[0] != w[2] ||
-      kernel_size[1] != w[3]) {
+void ConvDepthwise2d(Plan& plan, DType compute, const ConvDepthwise2dArguments& a) {
+  const Shape w = a.weight.shape();
+  if (w.rank() != 4 || a.self.shape().rank() != 4 || a.kernel_size.size() != 2 || a.kernel_size[0] != w[2] ||
+      a.kernel_size[1] != w[3]) {
     Fail(tensor::kInvalidArgument, "conv-shape",
-         "{} {} and {} {} have four dimensions, and kernelSize is the last two of the weights", self.name,
-         self.shape().ToString(), weight.name, w.ToString());
+         "{} {} and {} {} have four dimensions, and kernelSize is the last two of the weights", a.self.name,
+         a.self.shape().ToString(), a.weight.name, w.ToString());
   }
-  Convolution(plan, compute, self, weight, bias, stride, padding, dilation, false, {}, self.shape()[1], out,
-              math_type);
+  Convolution(plan, compute,
+              {.input = a.self,
+               .weight = a.weight,
+               .bias = a.bias,
+               .stride = a.stride,
+               .padding = a.padding,
+               .dilation = a.dilation,
+               .transposed = false,
+               .output_padding = {},
+               .groups = a.self.shape()[1],
+               .output = a.out,
+               .cube_math_type = a.cube_math_type});
 }
 
 namespace {
@@ -138,26 +143,21 @@ void AddBiasGradient(Sequence& parts, const ConvGradients& g) {
 
 }  // namespace
 
-void ConvolutionBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& input,
-                         const Operand& weight, std::span<const int64_t>, std::span<const int64_t> stride,
-                         std::span<const int64_t> padding, std::span<const int64_t> dilation, bool transposed,
-                         std::span<const int64_t> outputPadding, int64_t groups,
-                         std::span<const uint8_t> outputMask, int64_t math_type, const Operand& gradInput,
-                         const Operand& gradWeight, const Operand& gradBias) {
-  CheckMathType(math_type);
-  const Windows windows(input, stride, padding, dilation, outputPadding);
-  const ConvArgs forward = windows.Args(input, weight, {}, gradOutput, groups, transposed);
+void ConvolutionBackward(Plan& plan, DType, const ConvolutionBackwardArguments& a) {
+  CheckMathType(a.cube_math_type);
+  const Windows windows(a.input, a.stride, a.padding, a.dilation, a.output_padding);
+  const ConvArgs forward = windows.Args(a.input, a.weight, {}, a.grad_output, a.groups, a.transposed);
   CheckedGeometry(forward);
-  Operand results[] = {gradInput, gradWeight, gradBias};
-  SelectResults(outputMask, results);
+  Operand results[] = {a.grad_input, a.grad_weight, a.grad_bias};
+  SelectResults(a.output_mask, results);
   const ConvGradients wanted{forward, results[0], results[1], results[2]};
-  if (wanted.input.present()) CheckShape(wanted.input, input.shape());
-  if (wanted.weight.present()) CheckShape(wanted.weight, weight.shape());
-  if (wanted.bias.present()) CheckShape(wanted.bias, {gradOutput.shape()[1]});
-  const bool nothing = gradOutput.tensor->empty() || input.tensor->empty() || weight.tensor->empty();
+  if (wanted.input.present()) CheckShape(wanted.input, a.input.shape());
+  if (wanted.weight.present()) CheckShape(wanted.weight, a.weight.shape());
+  if (wanted.bias.present()) CheckShape(wanted.bias, {a.grad_output.shape()[1]});
+  const bool nothing = a.grad_output.tensor->empty() || a.input.tensor->empty() || a.weight.tensor->empty();
   Sequence parts(plan);
   if (wanted.input.present() && !wanted.input.tensor->empty()) {
-    nothing ? parts.Add([&](Plan& part) { Zero(part, input.dtype(), wanted.input); })
+    nothing ? parts.Add([&](Plan& part) { Zero(part, a.input.dtype(), wanted.input); })
             : AddInputGradient(parts, wanted);
   }
   if (wanted.weight.present() && !wanted.weight.tensor->empty()) AddWeightGradient(parts, wanted, nothing);
@@ -196,19 +196,42 @@ void ConvTbc(Plan& plan, DType compute, const Operand& self, const Operand& weig
              int64_t pad, const Operand& output, int64_t math_type) {
   const Turned x(self, kTimeLast), w(weight, kTapsLast), y(output, kTimeLast);
   const int64_t one[] = {1}, pads[] = {pad};
-  Convolution(plan, compute, x.operand, w.operand, bias, one, pads, one, false, {}, 1, y.operand, math_type);
+  Convolution(plan, compute,
+              {.input = x.operand,
+               .weight = w.operand,
+               .bias = bias,
+               .stride = one,
+               .padding = pads,
+               .dilation = one,
+               .transposed = false,
+               .output_padding = {},
+               .groups = 1,
+               .output = y.operand,
+               .cube_math_type = math_type});
 }
 
-void ConvTbcBackward(Plan& plan, DType compute, const Operand& self, const Operand& input,
-                     const Operand& weight, const Operand& bias, int64_t pad, int64_t math_type,
-                     const Operand& gradInput, const Operand& gradWeight, const Operand& gradBias) {
-  CheckShape(bias, {weight.shape().rank() == 0 ? 0 : weight.shape().back(0)});
-  const Turned g(self, kTimeLast), x(input, kTimeLast), w(weight, kTapsLast), to_x(gradInput, kTimeLast),
-      to_w(gradWeight, kTapsLast);
-  const int64_t one[] = {1}, pads[] = {pad};
+void ConvTbcBackward(Plan& plan, DType compute, const ConvTbcBackwardArguments& a) {
+  CheckShape(a.bias, {a.weight.shape().rank() == 0 ? 0 : a.weight.shape().back(0)});
+  const Turned g(a.self, kTimeLast), x(a.input, kTimeLast), w(a.weight, kTapsLast),
+      to_x(a.grad_input, kTimeLast), to_w(a.grad_weight, kTapsLast);
+  const int64_t one[] = {1}, pads[] = {a.pad};
   const uint8_t all[] = {1, 1, 1};
-  ConvolutionBackward(plan, compute, g.operand, x.operand, w.operand, {}, one, pads, one, false, {}, 1, all,
-                      math_type, to_x.operand, to_w.operand, gradBias);
+  ConvolutionBackward(plan, compute,
+                      {.grad_output = g.operand,
+                       .input = x.operand,
+                       .weight = w.operand,
+                       .bias_sizes = {},
+                       .stride = one,
+                       .padding = pads,
+                       .dilation = one,
+                       .transposed = false,
+                       .output_padding = {},
+                       .groups = 1,
+                       .output_mask = all,
+                       .cube_math_type = a.cube_math_type,
+                       .grad_input = to_x.operand,
+                       .grad_weight = to_w.operand,
+                       .grad_bias = a.grad_bias});
 }
 
 }  // namespace belay::ops::kernels

@@ -60,22 +60,20 @@ void ROIAlign(Plan& plan, DType, const Operand& self, const Operand& rois, doubl
                       .rule = RoiRuleOf(roiEndMode, spatialScale, sampleNum)});
 }
 
-void ROIAlignBackward(Plan& plan, DType, const Operand& self, const Operand& rois,
-                      std::span<const int64_t> xdiffShape, int64_t pooledWidth, int64_t pooledHeight,
-                      double spatialScale, int64_t sampleNum, int64_t roiEndMode, const Operand& out) {
-  CheckRegions(rois);
-  CheckLength("xdiffShape", static_cast<int64_t>(xdiffShape.size()), 4);
-  CheckBins(pooledHeight, pooledWidth);
-  CheckSameType(self, rois);
-  CheckSameType(self, out);
-  const Shape image = Shape::Of(xdiffShape.data(), 4);
-  CheckShape(out, image);
-  CheckShape(self, {rois.shape()[0], image[1], pooledHeight, pooledWidth});
-  if (image[0] == 0 && rois.shape()[0] != 0) {
+void ROIAlignBackward(Plan& plan, DType, const ROIAlignBackwardArguments& a) {
+  CheckRegions(a.rois);
+  CheckLength("xdiffShape", static_cast<int64_t>(a.xdiff_shape.size()), 4);
+  CheckBins(a.pooled_height, a.pooled_width);
+  CheckSameType(a.self, a.rois);
+  CheckSameType(a.self, a.out);
+  const Shape image = Shape::Of(a.xdiff_shape.data(), 4);
+  CheckShape(a.out, image);
+  CheckShape(a.self, {a.rois.shape()[0], image[1], a.pooled_height, a.pooled_width});
+  if (image[0] == 0 && a.rois.shape()[0] != 0) {
     Fail(kInvalidArgument, "roi-no-image", "xdiffShape is {}; regions need an image to lie in",
          image.ToString());
   }
-  PlanRoiAlignGradient(plan, self, rois, RoiRuleOf(roiEndMode, spatialScale, sampleNum), out);
+  PlanRoiAlignGradient(plan, a.self, a.rois, RoiRuleOf(a.roi_end_mode, a.spatial_scale, a.sample_num), a.out);
 }
 
 void Iou(Plan& plan, DType, const Operand& bboxes, const Operand& gtboxes, const char* modeStr, double eps,

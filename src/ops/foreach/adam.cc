@@ -162,50 +162,50 @@ uint64_t CostOfStep(const Operand& var) { return 200 + static_cast<uint64_t>(var
 
 }  // namespace
 
-void ApplyAdamWV2(Plan& plan, DType, const Operand& var, const Operand& m, const Operand& v,
-                  const Operand& maxGradNorm, const Operand& grad, const Operand& step, double lr,
-                  double beta1, double beta2, double weightDecay, double eps, bool amsgrad, bool maximize,
-                  const Operand&, const Operand&, const Operand&, const Operand&) {
-  CheckAdam(var, m, v, grad);
-  CheckOne(step);
-  const Operand largest = LargestOf(maxGradNorm, amsgrad, var);
-  if (var.tensor->empty()) return;
-  plan.SetCost(CostOfStep(var));
-  plan.SetBody(AdamBody{AdamTensors(plan, var, m, v, largest, grad),
-                        {lr, beta1, beta2, weightDecay, eps, 1, 1, amsgrad, maximize},
-                        Number(step)});
+void ApplyAdamWV2(Plan& plan, DType, const ApplyAdamWV2Arguments& a) {
+  CheckAdam(a.var, a.m, a.v, a.grad);
+  CheckOne(a.step);
+  const Operand largest = LargestOf(a.max_grad_norm, a.amsgrad, a.var);
+  if (a.var.tensor->empty()) return;
+  plan.SetCost(CostOfStep(a.var));
+  plan.SetBody(AdamBody{AdamTensors(plan, a.var, a.m, a.v, largest, a.grad),
+                        {.rate = a.lr,
+                         .beta1 = a.beta1,
+                         .beta2 = a.beta2,
+                         .decay = a.weight_decay,
+                         .epsilon = a.eps,
+                         .first = 1,
+                         .second = 1,
+                         .amsgrad = a.amsgrad,
+                         .maximize = a.maximize},
+                        Number(a.step)});
 }
 
-void ApplyAdamW(Plan& plan, DType, const Operand& var, const Operand& m, const Operand& v,
-                const Operand& beta1Power, const Operand& beta2Power, const Operand& lr,
-                const Operand& weightDecay, const Operand& beta1, const Operand& beta2,
-                const Operand& epsilon, const Operand& grad, const Operand& maxGradNorm, bool amsgrad,
-                bool maximize, const Operand&, const Operand&, const Operand&, const Operand&) {
-  CheckAdam(var, m, v, grad);
-  const Operand* numbers[kNumbers] = {&beta1Power, &beta2Power, &lr, &weightDecay, &beta1, &beta2, &epsilon};
+void ApplyAdamW(Plan& plan, DType, const ApplyAdamWArguments& a) {
+  CheckAdam(a.var, a.m, a.v, a.grad);
+  const Operand* numbers[kNumbers] = {&a.beta1_power, &a.beta2_power, &a.lr,     &a.weight_decay,
+                                      &a.beta1,       &a.beta2,       &a.epsilon};
   for (const Operand* number : numbers) CheckOne(*number);
-  const Operand largest = LargestOf(maxGradNorm, amsgrad, var);
-  if (var.tensor->empty()) return;
-  AdamOfTensorsBody body{AdamTensors(plan, var, m, v, largest, grad), {}, amsgrad, maximize};
+  const Operand largest = LargestOf(a.max_grad_norm, a.amsgrad, a.var);
+  if (a.var.tensor->empty()) return;
+  AdamOfTensorsBody body{AdamTensors(plan, a.var, a.m, a.v, largest, a.grad), {}, a.amsgrad, a.maximize};
   for (int i = 0; i < kNumbers; ++i) body.numbers[i] = Number(*numbers[i]);
-  plan.SetCost(CostOfStep(var));
+  plan.SetCost(CostOfStep(a.var));
   plan.SetBody(body);
 }
 
-void ApplyAdam(Plan& plan, DType, const Operand& var, const Operand& m, const Operand& v,
-               const Operand& beta1Power, const Operand& beta2Power, const Operand& lr, const Operand& beta1,
-               const Operand& beta2, const Operand& epsilon, const Operand& grad, bool useNesterov,
-               const Operand&, const Operand&, const Operand&) {
-  CheckAdam(var, m, v, grad);
-  const Operand* numbers[kNumbers] = {&beta1Power, &beta2Power, &lr, nullptr, &beta1, &beta2, &epsilon};
-  PlainAdamBody body{AdamTensors(plan, var, m, v, {}, grad), {}, useNesterov};
+void ApplyAdam(Plan& plan, DType, const ApplyAdamArguments& a) {
+  CheckAdam(a.var, a.m, a.v, a.grad);
+  const Operand* numbers[kNumbers] = {&a.beta1_power, &a.beta2_power, &a.lr,     nullptr,
+                                      &a.beta1,       &a.beta2,       &a.epsilon};
+  PlainAdamBody body{AdamTensors(plan, a.var, a.m, a.v, {}, a.grad), {}, a.use_nesterov};
   for (int i = 0; i < kNumbers; ++i) {
     if (numbers[i] == nullptr) continue;
     CheckOne(*numbers[i]);
     body.numbers[i] = Number(*numbers[i]);
   }
-  if (var.tensor->empty()) return;
-  plan.SetCost(CostOfStep(var));
+  if (a.var.tensor->empty()) return;
+  plan.SetCost(CostOfStep(a.var));
   plan.SetBody(body);
 }
 

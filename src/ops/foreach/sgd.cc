@@ -62,33 +62,32 @@ void CheckSgdList(const OperandList& list, const char* name, const OperandList& 
 
 }  // namespace
 
-void FusedSgd(Plan& plan, DType, const OperandList& params, const OperandList& grads,
-              const OperandList& buffers, const Operand& gradScale, double decay, double momentum,
-              double rate, double dampening, bool nesterov, bool maximize, bool first, const OperandList&,
-              const OperandList&) {
-  if (params.empty())
+void FusedSgd(Plan& plan, DType, const FusedSgdArguments& a) {
+  if (a.params.empty())
     Fail(tensor::kInvalidArgument, "op-empty-list", "params is empty; it needs one or more tensors");
-  CheckSgdList(grads, "grads", params);
-  CheckSgdList(buffers, "momentumBufferList", params);
-  if (gradScale.present()) CheckOne(gradScale);
-  const SgdStep how{static_cast<float>(decay),
-                    static_cast<float>(momentum),
-                    static_cast<float>(rate),
-                    static_cast<float>(1 - dampening),
-                    nesterov,
-                    maximize,
-                    first};
+  CheckSgdList(a.grads, "grads", a.params);
+  CheckSgdList(a.momentum_buffer_list, "momentumBufferList", a.params);
+  if (a.grad_scale.present()) CheckOne(a.grad_scale);
+  const SgdStep how{static_cast<float>(a.weight_decay),
+                    static_cast<float>(a.momentum),
+                    static_cast<float>(a.lr),
+                    static_cast<float>(1 - a.dampening),
+                    a.nesterov,
+                    a.maximize,
+                    a.is_first_step};
   Sequence parts(plan);
-  for (size_t i = 0; i < params.size(); ++i) {
-    if (params[i].tensor->empty()) continue;
+  for (size_t i = 0; i < a.params.size(); ++i) {
+    if (a.params[i].tensor->empty()) continue;
     parts.Add([&](Plan& part) {
       SgdBody body{};
-      body.how = how, body.count = params[i].tensor->count();
-      body.param = PackedFloats(params[i], Flow::kInOut, part);
-      body.grad = PackedFloats(grads[i], Flow::kIn, part);
-      if (momentum != 0) body.buffer = PackedFloats(buffers[i], first ? Flow::kOut : Flow::kInOut, part);
-      if (gradScale.present())
-        body.scale_at = gradScale.binding, body.scale_offset = tensor::OffsetOf(*gradScale.tensor);
+      body.how = how, body.count = a.params[i].tensor->count();
+      body.param = PackedFloats(a.params[i], Flow::kInOut, part);
+      body.grad = PackedFloats(a.grads[i], Flow::kIn, part);
+      if (a.momentum != 0)
+        body.buffer =
+            PackedFloats(a.momentum_buffer_list[i], a.is_first_step ? Flow::kOut : Flow::kInOut, part);
+      if (a.grad_scale.present())
+        body.scale_at = a.grad_scale.binding, body.scale_offset = tensor::OffsetOf(*a.grad_scale.tensor);
       part.SetCost(200 + static_cast<uint64_t>(body.count) * 2);
       part.SetBody(body);
     });

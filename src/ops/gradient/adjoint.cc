@@ -310,15 +310,15 @@ void ReplicationPad3dBackward(Plan& plan, DType, const Operand& gradient, const 
   PadBackward(plan, gradient, self, 3, padding, PadMode::kEdge, out);
 }
 
-void AvgPool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints kernel,
-                       Ints stride, Ints padding, bool ceil, bool count_padding, int64_t divisor,
-                       int64_t /*cubeMathType*/, const Operand& out) {
-  MeansBackward(plan, gradient, self, 2, {kernel, stride, padding, ceil, count_padding, divisor}, out);
+void AvgPool2dBackward(Plan& plan, DType, const AvgPool2dBackwardArguments& a) {
+  MeansBackward(plan, a.grad_output, a.self, 2,
+                {a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override},
+                a.out);
 }
-void AvgPool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self, Ints kernel,
-                       Ints stride, Ints padding, bool ceil, bool count_padding, int64_t divisor,
-                       const Operand& out) {
-  MeansBackward(plan, gradient, self, 3, {kernel, stride, padding, ceil, count_padding, divisor}, out);
+void AvgPool3dBackward(Plan& plan, DType, const AvgPool3dBackwardArguments& a) {
+  MeansBackward(plan, a.grad_output, a.self, 3,
+                {a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override},
+                a.out);
 }
 void AdaptiveAvgPool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
                                const Operand& out) {

@@ -33,77 +33,95 @@ NormSlices Rows(int64_t rows, int64_t length) { return {rows, 1, 1, length, leng
 
 }  // namespace
 
-void LayerNormBackward(Plan& plan, DType, const Operand& gradOut, const Operand& input,
-                       std::span<const int64_t> normalizedShape, const Operand& mean, const Operand& rstd,
-                       const Operand& weight, const Operand&, std::span<const uint8_t> outputMask,
-                       const Operand& gradInput, const Operand& gradWeight, const Operand& gradBias) {
-  const Shape& shape = input.shape();
-  const auto dims = static_cast<int>(normalizedShape.size());
+void LayerNormBackward(Plan& plan, DType, const LayerNormBackwardArguments& a) {
+  const Shape& shape = a.input.shape();
+  const auto dims = static_cast<int>(a.normalized_shape.size());
   if (dims == 0 || dims > shape.rank() ||
-      !std::equal(normalizedShape.begin(), normalizedShape.end(), shape.end() - dims)) {
+      !std::equal(a.normalized_shape.begin(), a.normalized_shape.end(), shape.end() - dims)) {
     Fail(kInvalidArgument, "op-norm-shape",
-         "normalizedShape has {} sizes; it repeats the last sizes of {} {}", dims, input.name,
+         "normalizedShape has {} sizes; it repeats the last sizes of {} {}", dims, a.input.name,
          shape.ToString());
   }
-  if (input.tensor->empty()) {
-    Fail(kInvalidArgument, "op-norm-shape", "{} {} has no elements; this gradient needs some", input.name,
+  if (a.input.tensor->empty()) {
+    Fail(kInvalidArgument, "op-norm-shape", "{} {} has no elements; this gradient needs some", a.input.name,
          shape.ToString());
   }
-  CheckGradient(gradOut, input);
+  CheckGradient(a.grad_out, a.input);
   const int64_t rows = CountOver(shape, 0, shape.rank() - dims),
                 length = CountOver(shape, shape.rank() - dims, shape.rank());
-  Operand results[] = {gradInput, gradWeight, gradBias};
-  SelectResults(outputMask, results);
+  Operand results[] = {a.grad_input, a.grad_weight, a.grad_bias};
+  SelectResults(a.output_mask, results);
   if (results[0].present()) CheckShape(results[0], shape);
-  for (const Operand& o : {mean, rstd}) CheckElements(o, rows);
-  for (const Operand& o : {weight, results[1], results[2]}) CheckElements(o, length);
-  PlanNormGradient(plan, {gradOut, input, mean, rstd, weight, results[0], results[1], results[2],
-                          Rows(rows, length), NormWeight::kElement});
+  for (const Operand& o : {a.mean, a.rstd}) CheckElements(o, rows);
+  for (const Operand& o : {a.weight, results[1], results[2]}) CheckElements(o, length);
+  PlanNormGradient(plan, {.grad = a.grad_out,
+                          .x = a.input,
+                          .mean = a.mean,
+                          .rstd = a.rstd,
+                          .weight = a.weight,
+                          .grad_x = results[0],
+                          .grad_weight = results[1],
+                          .grad_bias = results[2],
+                          .slices = Rows(rows, length),
+                          .weight_of = NormWeight::kElement});
 }
 
 namespace {
 
 // Of x1 + x2, by both.
-void PlanAddNormGradient(Plan& plan, const Operand& dy, const Operand& x1, const Operand& x2,
-                         const Operand& rstd, const Operand& mean, const Operand& gamma,
-                         const NormSlices& slices, const Operand& dx, const Operand& dgamma,
-                         const Operand& dbeta) {
+void PlanAddNormGradient(Plan& plan, const AddLayerNormGradArguments& a, const NormSlices& slices) {
   // The other results are results of the second step.
   PlanThrough(
-      plan, tensor::PackedOf(DType::kF32, x1.shape()), {&x1, &x2, &dy, &mean, &rstd, &gamma, &dgamma, &dbeta},
-      dx, [&](Plan& part, const auto& in, const Operand& sum) { Plus(part, DType::kF32, in[0], in[1], sum); },
+      plan, tensor::PackedOf(DType::kF32, a.x1.shape()),
+      {&a.x1, &a.x2, &a.dy, &a.mean, &a.rstd, &a.gamma, &a.dgamma_out, &a.dbeta_out}, a.dx_out,
+      [&](Plan& part, const auto& in, const Operand& sum) { Plus(part, DType::kF32, in[0], in[1], sum); },
       [&](Plan& part, const auto& in, const Operand& sum, const Operand& to) {
-        PlanNormGradient(part,
-                         {in[2], sum, in[3], in[4], in[5], to, in[6], in[7], slices, NormWeight::kElement});
+        PlanNormGradient(part, {.grad = in[2],
+                                .x = sum,
+                                .mean = in[3],
+                                .rstd = in[4],
+                                .weight = in[5],
+                                .grad_x = to,
+                                .grad_weight = in[6],
+                                .grad_bias = in[7],
+                                .slices = slices,
+                                .weight_of = NormWeight::kElement});
       });
 }
 
 }  // namespace
 
-void AddLayerNormGrad(Plan& plan, DType, const Operand& dy, const Operand& x1, const Operand& x2,
-                      const Operand& rstd, const Operand& mean, const Operand& gamma, const Operand& dsum,
-                      const Operand& dx, const Operand& dgamma, const Operand& dbeta) {
-  const Shape &shape = x1.shape(), &last = gamma.shape();
+void AddLayerNormGrad(Plan& plan, DType, const AddLayerNormGradArguments& a) {
+  const Shape &shape = a.x1.shape(), &last = a.gamma.shape();
   const int dims = last.rank();
   if (dims == 0 || dims > shape.rank() || !std::equal(last.begin(), last.end(), shape.end() - dims)) {
-    Fail(kInvalidArgument, "op-norm-shape", "{} {} does not have the last sizes of {} {}", gamma.name,
-         last.ToString(), x1.name, shape.ToString());
+    Fail(kInvalidArgument, "op-norm-shape", "{} {} does not have the last sizes of {} {}", a.gamma.name,
+         last.ToString(), a.x1.name, shape.ToString());
   }
-  if (x1.tensor->empty())
-    Fail(kInvalidArgument, "op-norm-shape", "{} has no elements; this gradient needs some", x1.name);
-  for (const Operand* o : {&dy, &x2, &dx}) CheckShape(*o, shape);
-  for (const Operand* o : {&dgamma, &dbeta}) CheckShape(*o, last);
-  const int64_t rows = CountOver(shape, 0, shape.rank() - dims), length = gamma.tensor->count();
-  for (const Operand* o : {&mean, &rstd}) CheckElements(*o, rows);
+  if (a.x1.tensor->empty())
+    Fail(kInvalidArgument, "op-norm-shape", "{} has no elements; this gradient needs some", a.x1.name);
+  for (const Operand* o : {&a.dy, &a.x2, &a.dx_out}) CheckShape(*o, shape);
+  for (const Operand* o : {&a.dgamma_out, &a.dbeta_out}) CheckShape(*o, last);
+  const int64_t rows = CountOver(shape, 0, shape.rank() - dims), length = a.gamma.tensor->count();
+  for (const Operand* o : {&a.mean, &a.rstd}) CheckElements(*o, rows);
   const NormSlices slices = Rows(rows, length);
-  if (!dsum.present())
-    return PlanAddNormGradient(plan, dy, x1, x2, rstd, mean, gamma, slices, dx, dgamma, dbeta);
-  CheckShape(dsum, shape);
+  if (!a.dsum.present()) return PlanAddNormGradient(plan, a, slices);
+  CheckShape(a.dsum, shape);
   PlanThrough(
       plan, tensor::PackedOf(DType::kF32, shape),
-      {&dy, &x1, &x2, &rstd, &mean, &gamma, &dsum, &dgamma, &dbeta}, dx,
+      {&a.dy, &a.x1, &a.x2, &a.rstd, &a.mean, &a.gamma, &a.dsum, &a.dgamma_out, &a.dbeta_out}, a.dx_out,
       [&](Plan& part, const auto& in, const Operand& between) {
-        PlanAddNormGradient(part, in[0], in[1], in[2], in[3], in[4], in[5], slices, between, in[7], in[8]);
+        PlanAddNormGradient(part,
+                            {.dy = in[0],
+                             .x1 = in[1],
+                             .x2 = in[2],
+                             .rstd = in[3],
+                             .mean = in[4],
+                             .gamma = in[5],
+                             .dx_out = between,
+                             .dgamma_out = in[7],
+                             .dbeta_out = in[8]},
+                            slices);
       },
       [&](Plan& part, const auto& in, const Operand& between, const Operand& to) {
         Plus(part, DType::kF32, between, in[6], to);
@@ -124,69 +142,72 @@ void RmsNormGrad(Plan& plan, DType, const Operand& dy, const Operand& x, const O
   CheckShape(dgamma, last);
   const int64_t rows = CountOver(shape, 0, shape.rank() - dims), length = gamma.tensor->count();
   CheckElements(rstd, rows);
-  PlanNormGradient(plan, {dy, x, {}, rstd, gamma, dx, dgamma, {}, Rows(rows, length), NormWeight::kElement});
+  PlanNormGradient(plan, {.grad = dy,
+                          .x = x,
+                          .mean = {},
+                          .rstd = rstd,
+                          .weight = gamma,
+                          .grad_x = dx,
+                          .grad_weight = dgamma,
+                          .grad_bias = {},
+                          .slices = Rows(rows, length),
+                          .weight_of = NormWeight::kElement});
 }
 
-void GroupNormBackward(Plan& plan, DType, const Operand& gradOut, const Operand& input, const Operand& mean,
-                       const Operand& rstd, const Operand& gamma, int64_t N, int64_t C, int64_t HxW,
-                       int64_t group, std::span<const uint8_t> outputMask, const Operand& gradInput,
-                       const Operand& gradGamma, const Operand& gradBeta) {
-  if (N < 0 || C < 0 || HxW < 0 || group < 1 || C % group != 0) {
-    Fail(kInvalidArgument, "op-norm-shape", "{} channels cannot be cut into {} groups", C, group);
+void GroupNormBackward(Plan& plan, DType, const GroupNormBackwardArguments& a) {
+  if (a.n < 0 || a.c < 0 || a.hx_w < 0 || a.group < 1 || a.c % a.group != 0) {
+    Fail(kInvalidArgument, "op-norm-shape", "{} channels cannot be cut into {} groups", a.c, a.group);
   }
-  for (const Operand& o : {gradOut, input}) CheckElements(o, N * C * HxW);
-  CheckGradient(gradOut, input);
-  Operand results[] = {gradInput, gradGamma, gradBeta};
-  SelectResults(outputMask, results);
-  if (results[0].present()) CheckShape(results[0], input.shape());
-  for (const Operand& o : {mean, rstd}) CheckElements(o, N * group);
-  for (const Operand& o : {gamma, results[1], results[2]}) CheckElements(o, C);
-  const int64_t runs = C / group;
-  PlanNormGradient(plan, {gradOut,
-                          input,
-                          mean,
-                          rstd,
-                          gamma,
-                          results[0],
-                          results[1],
-                          results[2],
-                          {N, group, runs, HxW, C * HxW, runs * HxW, HxW},
-                          NormWeight::kRun});
+  for (const Operand& o : {a.grad_out, a.input}) CheckElements(o, a.n * a.c * a.hx_w);
+  CheckGradient(a.grad_out, a.input);
+  Operand results[] = {a.grad_input, a.grad_gamma_out, a.grad_beta_out};
+  SelectResults(a.output_mask, results);
+  if (results[0].present()) CheckShape(results[0], a.input.shape());
+  for (const Operand& o : {a.mean, a.rstd}) CheckElements(o, a.n * a.group);
+  for (const Operand& o : {a.gamma, results[1], results[2]}) CheckElements(o, a.c);
+  const int64_t runs = a.c / a.group;
+  PlanNormGradient(plan, {.grad = a.grad_out,
+                          .x = a.input,
+                          .mean = a.mean,
+                          .rstd = a.rstd,
+                          .weight = a.gamma,
+                          .grad_x = results[0],
+                          .grad_weight = results[1],
+                          .grad_bias = results[2],
+                          .slices = {a.n, a.group, runs, a.hx_w, a.c * a.hx_w, runs * a.hx_w, a.hx_w},
+                          .weight_of = NormWeight::kRun});
 }
 
-void BatchNormBackward(Plan& plan, DType, const Operand& gradOut, const Operand& input, const Operand& weight,
-                       const Operand& runningMean, const Operand& runningVar, const Operand& saveMean,
-                       const Operand& saveInvstd, bool training, double eps,
-                       std::span<const uint8_t> outputMask, const Operand& gradInput,
-                       const Operand& gradWeight, const Operand& gradBias) {
-  const Shape& shape = input.shape();
+void BatchNormBackward(Plan& plan, DType, const BatchNormBackwardArguments& a) {
+  const Shape& shape = a.input.shape();
   if (shape.rank() < 2) {
-    Fail(kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", input.name,
+    Fail(kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", a.input.name,
          shape.ToString());
   }
-  CheckGradient(gradOut, input);
-  const Operand &mean = training ? saveMean : runningMean, &spread = training ? saveInvstd : runningVar;
+  CheckGradient(a.grad_out, a.input);
+  const Operand &mean = a.training ? a.save_mean : a.running_mean,
+                &spread = a.training ? a.save_invstd : a.running_var;
   if (!mean.present() || !spread.present()) {
     Fail(tensor::kNullArgument, "op-masked-result", "{} and {} are needed when training is {}", mean.name,
-         spread.name, training);
+         spread.name, a.training);
   }
-  Operand results[] = {gradInput, gradWeight, gradBias};
-  SelectResults(outputMask, results);
+  Operand results[] = {a.grad_input, a.grad_weight, a.grad_bias};
+  SelectResults(a.output_mask, results);
   if (results[0].present()) CheckShape(results[0], shape);
   const int64_t channels = shape[1], positions = CountOver(shape, 2, shape.rank());
-  for (const Operand& o : {weight, mean, spread, results[1], results[2]}) CheckElements(o, channels);
-  PlanNormGradient(plan, {gradOut,
-                          input,
-                          mean,
-                          spread,
-                          weight,
-                          results[0],
-                          results[1],
-                          results[2],
-                          {1, channels, shape[0], positions, 0, positions, channels * positions},
-                          NormWeight::kSlice,
-                          !training,
-                          training ? -1 : eps});
+  for (const Operand& o : {a.weight, mean, spread, results[1], results[2]}) CheckElements(o, channels);
+  PlanNormGradient(plan, {.grad = a.grad_out,
+                          .x = a.input,
+                          .mean = mean,
+                          .rstd = spread,
+                          .weight = a.weight,
+                          .grad_x = results[0],
+                          .grad_weight = results[1],
+                          .grad_bias = results[2],
+                          .slices = {1, channels, shape[0], positions, 0, positions, channels * positions},
+                          .weight_of = NormWeight::kSlice,
+                          .constant_statistics = !a.training,
+                          .epsilon = a.training ? -1 : a.eps});
 }
 
 }  // namespace belay::ops::kernels

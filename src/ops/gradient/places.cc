@@ -89,11 +89,8 @@ void PlacesBackward(Plan& plan, const Operand& gradient, const Operand& self, co
 
 namespace kernels {
 
-void MaxPool3dWithArgmaxBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
-                                 const Operand& indices, std::span<const int64_t>, std::span<const int64_t>,
-                                 std::span<const int64_t>, std::span<const int64_t>, bool,
-                                 const Operand& out) {
-  PlacesBackward(plan, gradient, self, indices, 3, out);
+void MaxPool3dWithArgmaxBackward(Plan& plan, DType, const MaxPool3dWithArgmaxBackwardArguments& a) {
+  PlacesBackward(plan, a.grad_output, a.self, a.indices, 3, a.out);
 }
 
 void AdaptiveMaxPool2dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
@@ -101,11 +98,8 @@ void AdaptiveMaxPool2dBackward(Plan& plan, DType, const Operand& gradient, const
   PlacesBackward(plan, gradient, self, indices, 2, out);
 }
 
-void MaxPool2dWithIndicesBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,
-                                  const Operand& indices, std::span<const int64_t>, std::span<const int64_t>,
-                                  std::span<const int64_t>, std::span<const int64_t>, bool,
-                                  const Operand& out) {
-  PlacesBackward(plan, gradient, self, indices, 2, out);
+void MaxPool2dWithIndicesBackward(Plan& plan, DType, const MaxPool2dWithIndicesBackwardArguments& a) {
+  PlacesBackward(plan, a.grad_output, a.self, a.indices, 2, a.grad_input);
 }
 
 void AdaptiveMaxPool3dBackward(Plan& plan, DType, const Operand& gradient, const Operand& self,

@@ -133,32 +133,29 @@ void CheckBags(const Operand& weight, const Operand& indices, const Operand& off
 
 namespace kernels {
 
-void EmbeddingBag(Plan& plan, DType, const Operand& weight, const Operand& indices, const Operand& offsets,
-                  bool, int64_t mode, bool, const Operand& perSampleWeights, bool includeLastOffset,
-                  int64_t paddingIdx, const Operand& output, const Operand& offset2bag,
-                  const Operand& bagSize, const Operand& maxIndices) {
-  CheckBags(weight, indices, offsets, includeLastOffset);
+void EmbeddingBag(Plan& plan, DType, const EmbeddingBagArguments& a) {
+  CheckBags(a.weight, a.indices, a.offsets, a.include_last_offset);
   EmbeddingBagBody body{};
-  body.how = BagOf(mode, perSampleWeights.present());
-  body.rows = weight.shape()[0], body.width = weight.shape()[1];
-  body.count = indices.shape()[0], body.bags = offsets.shape()[0] - (includeLastOffset ? 1 : 0);
-  body.padding = paddingIdx;
-  if (perSampleWeights.present()) CheckShape(perSampleWeights, indices.shape());
-  CheckShape(output, {body.bags, body.width});
-  if (!offset2bag.tensor->empty()) CheckShape(offset2bag, indices.shape());
-  CheckShape(bagSize, {body.bags});
+  body.how = BagOf(a.mode, a.per_sample_weights.present());
+  body.rows = a.weight.shape()[0], body.width = a.weight.shape()[1];
+  body.count = a.indices.shape()[0], body.bags = a.offsets.shape()[0] - (a.include_last_offset ? 1 : 0);
+  body.padding = a.padding_idx;
+  if (a.per_sample_weights.present()) CheckShape(a.per_sample_weights, a.indices.shape());
+  CheckShape(a.output, {body.bags, body.width});
+  if (!a.offset2bag.tensor->empty()) CheckShape(a.offset2bag, a.indices.shape());
+  CheckShape(a.bag_size, {body.bags});
   if (body.how == Bag::kMax) {
-    CheckShape(maxIndices, output.shape());
-  } else if (!maxIndices.tensor->empty()) {
-    CheckShape(maxIndices, {body.bags});
+    CheckShape(a.max_indices, a.output.shape());
+  } else if (!a.max_indices.tensor->empty()) {
+    CheckShape(a.max_indices, {body.bags});
   }
-  body.weight = PackedFloats(weight, Flow::kIn, plan);
-  body.factors = PackedFloats(perSampleWeights, Flow::kIn, plan);
-  body.out = PackedFloats(output, Flow::kOut, plan);
-  body.indices = Indices(plan, *indices.tensor), body.offsets = Indices(plan, *offsets.tensor);
-  body.index_binding = indices.binding, body.offset_binding = offsets.binding;
-  body.bag_of = Numbers(offset2bag, plan), body.sizes = Numbers(bagSize, plan);
-  body.largest = Numbers(maxIndices, plan);
+  body.weight = PackedFloats(a.weight, Flow::kIn, plan);
+  body.factors = PackedFloats(a.per_sample_weights, Flow::kIn, plan);
+  body.out = PackedFloats(a.output, Flow::kOut, plan);
+  body.indices = Indices(plan, *a.indices.tensor), body.offsets = Indices(plan, *a.offsets.tensor);
+  body.index_binding = a.indices.binding, body.offset_binding = a.offsets.binding;
+  body.bag_of = Numbers(a.offset2bag, plan), body.sizes = Numbers(a.bag_size, plan);
+  body.largest = Numbers(a.max_indices, plan);
   plan.SetCost(200 + static_cast<uint64_t>(body.count * body.width));
   plan.SetBody(body);
 }

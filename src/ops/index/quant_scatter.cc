@@ -98,30 +98,30 @@ int CheckedAxis(const Operand& self, const Operand& indices, const Operand& upda
 
 namespace kernels {
 
-void QuantScatter(Plan& plan, DType, const Operand& self, const Operand& indices, const Operand& updates,
-                  const Operand& scales, const Operand& points, int64_t axis, int64_t quant_axis,
-                  int64_t reduction, const Operand& out) {
-  if (reduction != 1) Fail(kInvalidArgument, "op-reduction", "reduction is {}; it is 1 (update)", reduction);
-  const int at = CheckedAxis(self, indices, updates, axis, quant_axis);
-  const Tensor& cache = *out.tensor;
-  const Shape from = updates.shape();
+void QuantScatter(Plan& plan, DType, const QuantScatterArguments& a) {
+  if (a.reduction != 1)
+    Fail(kInvalidArgument, "op-reduction", "reduction is {}; it is 1 (update)", a.reduction);
+  const int at = CheckedAxis(a.self, a.indices, a.updates, a.axis, a.quant_axis);
+  const Tensor& cache = *a.out.tensor;
+  const Shape from = a.updates.shape();
   const int rank = from.rank();
-  CheckElements(scales, from[rank - 1]);
-  if (points.present()) CheckElements(points, from[rank - 1]);
-  if (updates.tensor->empty()) return;
+  CheckElements(a.quant_scales, from[rank - 1]);
+  if (a.quant_zero_points.present()) CheckElements(a.quant_zero_points, from[rank - 1]);
+  if (a.updates.tensor->empty()) return;
   QuantScatterBody body;
-  body.updates = PackedFloats(updates, Flow::kIn, plan), body.scales = PackedFloats(scales, Flow::kIn, plan);
-  body.points = PackedFloats(points, Flow::kIn, plan);
-  body.indices = Indices(plan, *indices.tensor);
+  body.updates = PackedFloats(a.updates, Flow::kIn, plan),
+  body.scales = PackedFloats(a.quant_scales, Flow::kIn, plan);
+  body.points = PackedFloats(a.quant_zero_points, Flow::kIn, plan);
+  body.indices = Indices(plan, *a.indices.tensor);
   Tensor one = tensor::DimsOf(cache, 1, rank);
   for (int d = 1; d < rank; ++d) one.shape[d - 1] = from[d];
   body.places = OffsetsOf(one, 0, rank - 1);
   body.batches = cache.shape[0], body.batch_step = cache.strides[0];
   body.room = cache.shape[at] - from[at] + 1, body.step = cache.strides[at];
   body.offset = OffsetOf(cache), body.width = from[rank - 1];
-  body.named = indices.shape().rank() == 2;
-  body.cache = out.binding, body.index = indices.binding;
-  plan.SetCost(100 + static_cast<uint64_t>(updates.tensor->count()) * 4);
+  body.named = a.indices.shape().rank() == 2;
+  body.cache = a.out.binding, body.index = a.indices.binding;
+  plan.SetCost(100 + static_cast<uint64_t>(a.updates.tensor->count()) * 4);
   plan.SetBody(body);
 }
 

@@ -40,45 +40,43 @@ void AddRmsNormCast(Plan& plan, DType, const Operand& x1, const Operand& x2, con
   parts.Finish();
 }
 
-void DeepNorm(Plan& plan, DType, const Operand& x, const Operand& gx, const Operand& beta,
-              const Operand& gamma, double alpha, double epsilon, const Operand& mean, const Operand& rstd,
-              const Operand& y) {
-  CheckLastSizes(gamma, x);
-  for (const Operand* o : {&gx, &y}) CheckShape(*o, x.shape());
-  CheckShape(beta, gamma.shape());
-  for (const Operand* o : {&gx, &beta, &gamma, &y}) CheckSameType(x, *o);
-  const Scalar factor(&alpha, DType::kF64);
+void DeepNorm(Plan& plan, DType, const DeepNormArguments& a) {
+  CheckLastSizes(a.gamma, a.x);
+  for (const Operand* o : {&a.gx, &a.y_out}) CheckShape(*o, a.x.shape());
+  CheckShape(a.beta, a.gamma.shape());
+  for (const Operand* o : {&a.gx, &a.beta, &a.gamma, &a.y_out}) CheckSameType(a.x, *o);
+  const Scalar factor(&a.alpha, DType::kF64);
   // The statistics are results of the second step.
   PlanThrough(
-      plan, tensor::PackedOf(kWide, x.shape()), {&x, &gx, &beta, &gamma, &mean, &rstd}, y,
+      plan, tensor::PackedOf(kWide, a.x.shape()), {&a.x, &a.gx, &a.beta, &a.gamma, &a.mean_out, &a.rstd_out},
+      a.y_out,
       [&](Plan& part, const auto& in, const Operand& sum) { Add(part, kWide, in[1], in[0], factor, sum); },
       [&](Plan& part, const auto& in, const Operand& sum, const Operand& to) {
-        const Shape last = gamma.shape();
-        LayerNorm(part, kWide, sum, {last.data(), static_cast<size_t>(last.rank())}, in[3], in[2], epsilon,
+        const Shape last = a.gamma.shape();
+        LayerNorm(part, kWide, sum, {last.data(), static_cast<size_t>(last.rank())}, in[3], in[2], a.epsilon,
                   to, in[4], in[5]);
       });
 }
 
-void DeepNormGrad(Plan& plan, DType, const Operand& dy, const Operand& x, const Operand& gx,
-                  const Operand& gamma, const Operand& mean, const Operand& rstd, double alpha,
-                  const Operand& dx, const Operand& dgx, const Operand& dbeta, const Operand& dgamma) {
-  CheckLastSizes(gamma, x);
-  for (const Operand* o : {&dy, &gx, &dx, &dgx}) {
-    CheckShape(*o, x.shape());
-    CheckSameType(x, *o);
+void DeepNormGrad(Plan& plan, DType, const DeepNormGradArguments& a) {
+  CheckLastSizes(a.gamma, a.x);
+  for (const Operand* o : {&a.dy, &a.gx, &a.dx_out, &a.dgx_out}) {
+    CheckShape(*o, a.x.shape());
+    CheckSameType(a.x, *o);
   }
-  CheckSameType(x, gamma);
-  for (const Operand* o : {&dbeta, &dgamma}) CheckShape(*o, gamma.shape());
-  if (x.tensor->empty())
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} has no elements; this gradient needs some", x.name);
-  const int64_t length = gamma.tensor->count(), rows = x.tensor->count() / length;
-  for (const Operand* o : {&mean, &rstd}) CheckElements(*o, rows);
+  CheckSameType(a.x, a.gamma);
+  for (const Operand* o : {&a.dbeta_out, &a.dgamma_out}) CheckShape(*o, a.gamma.shape());
+  if (a.x.tensor->empty())
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} has no elements; this gradient needs some", a.x.name);
+  const int64_t length = a.gamma.tensor->count(), rows = a.x.tensor->count() / length;
+  for (const Operand* o : {&a.mean, &a.rstd}) CheckElements(*o, rows);
   const NormSlices slices{rows, 1, 1, length, length, length, length};
-  const Scalar factor(&alpha, DType::kF64);
-  const tensor::Tensor wide = tensor::PackedOf(kWide, x.shape());
+  const Scalar factor(&a.alpha, DType::kF64);
+  const tensor::Tensor wide = tensor::PackedOf(kWide, a.x.shape());
   // The other results are results of the steps.
   PlanThrough(
-      plan, wide, {&dy, &x, &gx, &gamma, &mean, &rstd, &dx, &dbeta, &dgamma}, dgx,
+      plan, wide, {&a.dy, &a.x, &a.gx, &a.gamma, &a.mean, &a.rstd, &a.dx_out, &a.dbeta_out, &a.dgamma_out},
+      a.dgx_out,
       [&](Plan& part, const auto& of, const Operand& slope) {
         PlanThrough(
             part, wide, {&of[0], &of[1], &of[2], &of[3], &of[4], &of[5], &of[7], &of[8]}, slope,

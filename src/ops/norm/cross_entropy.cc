@@ -269,40 +269,37 @@ void SoftmaxCrossEntropy(Plan& plan, DType, const Operand& features, const Opera
                                 {plan, shape[0], grain, 2 * shape[1]}});
 }
 
-void CrossEntropyLoss(Plan& plan, DType, const Operand& input, const Operand& target, const Operand& weight,
-                      const char* reduction, int64_t ignoreIndex, double labelSmoothing,
-                      double lseSquareScaleForZloss, bool returnZloss, const Operand& loss,
-                      const Operand& logProb, const Operand& zloss, const Operand& lseForZloss) {
-  RefuseAuxiliaryLoss(lseSquareScaleForZloss,
-                      returnZloss || HoldsSomething(zloss) || HoldsSomething(lseForZloss));
-  const Shape& shape = input.shape();
-  ClassTargets targets = TargetsOf(plan, shape, {target, weight, reduction, ignoreIndex, labelSmoothing});
-  CheckShape(logProb, shape);
-  for (const Operand* o : {&loss, &logProb}) CheckSameType(input, *o);
-  CheckElements(loss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
-  plan.SetCost(100 + static_cast<uint64_t>(input.tensor->count()) * 2);
+void CrossEntropyLoss(Plan& plan, DType, const CrossEntropyLossArguments& a) {
+  RefuseAuxiliaryLoss(a.lse_square_scale_for_zloss,
+                      a.return_zloss || HoldsSomething(a.zloss) || HoldsSomething(a.lse_for_zloss));
+  const Shape& shape = a.input.shape();
+  ClassTargets targets =
+      TargetsOf(plan, shape, {a.target, a.weight, a.reduction, a.ignore_index, a.label_smoothing});
+  CheckShape(a.log_prob, shape);
+  for (const Operand* o : {&a.loss, &a.log_prob}) CheckSameType(a.input, *o);
+  CheckElements(a.loss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
+  plan.SetCost(100 + static_cast<uint64_t>(a.input.tensor->count()) * 2);
   const int64_t grain = std::max<int64_t>(1, 16 * 1024 / shape[1]);
   plan.SetBody(ClassLossBody{std::move(targets),
-                             Rows(input),
-                             Rows(logProb),
-                             Rows(loss, true),
+                             Rows(a.input),
+                             Rows(a.log_prob),
+                             Rows(a.loss, true),
                              {plan, shape[0], grain, shape[1]},
                              Scratch<double>(plan, shape[0])});
 }
 
-void CrossEntropyLossGrad(Plan& plan, DType, const Operand& gradLoss, const Operand& logProb,
-                          const Operand& target, const Operand& weight, const Operand& gradZloss,
-                          const Operand& lseForZloss, const char* reduction, int64_t ignoreIndex,
-                          double labelSmoothing, double lseSquareScaleForZloss, const Operand& out) {
-  RefuseAuxiliaryLoss(lseSquareScaleForZloss, HoldsSomething(gradZloss) || HoldsSomething(lseForZloss));
-  const Shape& shape = logProb.shape();
-  ClassTargets targets = TargetsOf(plan, shape, {target, weight, reduction, ignoreIndex, labelSmoothing});
-  CheckShape(out, shape);
-  CheckSameType(gradLoss, out);
-  CheckElements(gradLoss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
-  if (out.tensor->empty()) return;
-  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
-  plan.SetBody(ClassLossGradBody{std::move(targets), Rows(gradLoss, true), Rows(logProb), Rows(out)});
+void CrossEntropyLossGrad(Plan& plan, DType, const CrossEntropyLossGradArguments& a) {
+  RefuseAuxiliaryLoss(a.lse_square_scale_for_zloss,
+                      HoldsSomething(a.grad_zloss) || HoldsSomething(a.lse_for_zloss));
+  const Shape& shape = a.log_prob.shape();
+  ClassTargets targets =
+      TargetsOf(plan, shape, {a.target, a.weight, a.reduction, a.ignore_index, a.label_smoothing});
+  CheckShape(a.out, shape);
+  CheckSameType(a.grad_loss, a.out);
+  CheckElements(a.grad_loss, targets.reduction == LossReduction::kNone ? shape[0] : 1);
+  if (a.out.tensor->empty()) return;
+  plan.SetCost(100 + static_cast<uint64_t>(a.out.tensor->count()) * 2);
+  plan.SetBody(ClassLossGradBody{std::move(targets), Rows(a.grad_loss, true), Rows(a.log_prob), Rows(a.out)});
 }
 
 }  // namespace kernels

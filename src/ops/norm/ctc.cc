@@ -220,19 +220,17 @@ void CtcLoss(Plan& plan, DType, const Operand& logProbs, const Operand& targets,
   SetBody(plan, body);
 }
 
-void CtcLossBackward(Plan& plan, DType, const Operand& gradOut, const Operand& logProbs,
-                     const Operand& targets, std::span<const int64_t> inputLengths,
-                     std::span<const int64_t> targetLengths, const Operand& negLogLikelihood,
-                     const Operand& logAlpha, int64_t blank, bool zeroInfinity, const Operand& out) {
-  CtcSizes sizes = SizesOf(logProbs, targets, inputLengths, targetLengths, blank);
-  CheckElements(gradOut, sizes.n);
-  CheckElements(negLogLikelihood, sizes.n);
-  CheckAlpha(logAlpha, sizes);
-  CheckShape(out, logProbs.shape());
+void CtcLossBackward(Plan& plan, DType, const CtcLossBackwardArguments& a) {
+  CtcSizes sizes = SizesOf(a.log_probs, a.targets, a.input_lengths, a.target_lengths, a.blank);
+  CheckElements(a.grad_out, sizes.n);
+  CheckElements(a.neg_log_likelihood, sizes.n);
+  CheckAlpha(a.log_alpha, sizes);
+  CheckShape(a.out, a.log_probs.shape());
   const int64_t states = sizes.states(), classes = sizes.classes, count = sizes.n;
-  const std::shared_ptr<CtcBody> body = BodyOf(plan, std::move(sizes), logProbs, targets, zeroInfinity);
-  body->given = PackedFloats(gradOut, Flow::kIn, plan);
-  body->gradient = PackedFloats(out, Flow::kOut, plan);
+  const std::shared_ptr<CtcBody> body =
+      BodyOf(plan, std::move(sizes), a.log_probs, a.targets, a.zero_infinity);
+  body->given = PackedFloats(a.grad_out, Flow::kIn, plan);
+  body->gradient = PackedFloats(a.out, Flow::kOut, plan);
   body->betas = {plan, count * 2 * states}, body->sums = {plan, count * classes};
   SetBody(plan, body);
 }

@@ -254,66 +254,72 @@ void BatchNormElemt(Plan& plan, DType compute, const Operand& input, const Opera
   PlanChannelNorm(plan, 0, compute, {input, out, weight, bias, mean, invstd, true}, 1);
 }
 
-void BatchNormReduceBackward(Plan& plan, DType, const Operand& grad, const Operand& input,
-                             const Operand& mean, const Operand& invstd, const Operand& weight, bool input_g,
-                             bool weight_g, bool bias_g, const Operand& sum_dy, const Operand& sum_dy_xmu,
-                             const Operand& grad_weight, const Operand& grad_bias) {
-  const int64_t channels = ChannelsOf(input);
-  CheckShape(grad, input.shape());
-  const Operand results[] = {AskedFor(input_g, sum_dy), AskedFor(input_g, sum_dy_xmu),
-                             AskedFor(weight_g, grad_weight), AskedFor(bias_g, grad_bias)};
+void BatchNormReduceBackward(Plan& plan, DType, const BatchNormReduceBackwardArguments& a) {
+  const int64_t channels = ChannelsOf(a.input);
+  CheckShape(a.grad_out, a.input.shape());
+  const Operand results[] = {AskedFor(a.input_g, a.sum_dy), AskedFor(a.input_g, a.sum_dy_xmu),
+                             AskedFor(a.weight_g, a.grad_weight), AskedFor(a.bias_g, a.grad_bias)};
   for (const Operand& result : results) CheckPerChannel(result, channels);
-  for (const Operand* o : {&mean, &invstd, &weight}) CheckPerChannel(*o, channels);
+  for (const Operand* o : {&a.mean, &a.invstd, &a.weight}) CheckPerChannel(*o, channels);
   if (channels == 0) return;
-  BackwardSumsBody body{.layout = ChannelLayout(input.shape()),
-                        .grad = {grad, Flow::kIn, plan},
-                        .x = {input, Flow::kIn, plan},
-                        .mean = {mean, Flow::kIn, plan},
-                        .invstd = {invstd, Flow::kIn, plan},
+  BackwardSumsBody body{.layout = ChannelLayout(a.input.shape()),
+                        .grad = {a.grad_out, Flow::kIn, plan},
+                        .x = {a.input, Flow::kIn, plan},
+                        .mean = {a.mean, Flow::kIn, plan},
+                        .invstd = {a.invstd, Flow::kIn, plan},
                         .results = {}};
   for (int i = 0; i < BackwardSumsBody::kResults; ++i) body.results[i] = {results[i], Flow::kOut, plan};
-  plan.SetCost(100 + static_cast<uint64_t>(input.tensor->count()));
+  plan.SetCost(100 + static_cast<uint64_t>(a.input.tensor->count()));
   plan.SetBody(body);
 }
 
-void BatchNormElemtBackward(Plan& plan, DType, const Operand& grad, const Operand& input, const Operand& mean,
-                            const Operand& invstd, const Operand& weight, const Operand& sum_dy,
-                            const Operand& sum_dy_xmu, const Operand& counter, const Operand& grad_input) {
-  const int64_t channels = ChannelsOf(input);
-  CheckShape(grad, input.shape());
-  CheckShape(grad_input, input.shape());
-  for (const Operand* o : {&mean, &invstd, &weight, &sum_dy, &sum_dy_xmu}) CheckPerChannel(*o, channels);
-  if (input.tensor->empty()) return;
-  BackwardElementsBody body{.layout = ChannelLayout(input.shape()),
-                            .grad = {grad, Flow::kIn, plan},
-                            .x = {input, Flow::kIn, plan},
-                            .mean = {mean, Flow::kIn, plan},
-                            .invstd = {invstd, Flow::kIn, plan},
-                            .weight = {weight, Flow::kIn, plan},
-                            .sum_dy = {sum_dy, Flow::kIn, plan},
-                            .sum_dy_xmu = {sum_dy_xmu, Flow::kIn, plan},
-                            .grad_x = {grad_input, Flow::kOut, plan},
-                            .counts = {plan, counter, DType::kF64, false, true},
-                            .devices = counter.tensor->count()};
-  plan.SetCost(100 + static_cast<uint64_t>(input.tensor->count()));
+void BatchNormElemtBackward(Plan& plan, DType, const BatchNormElemtBackwardArguments& a) {
+  const int64_t channels = ChannelsOf(a.input);
+  CheckShape(a.grad_out, a.input.shape());
+  CheckShape(a.grad_input, a.input.shape());
+  for (const Operand* o : {&a.mean, &a.invstd, &a.weight, &a.sum_dy, &a.sum_dy_xmu})
+    CheckPerChannel(*o, channels);
+  if (a.input.tensor->empty()) return;
+  BackwardElementsBody body{.layout = ChannelLayout(a.input.shape()),
+                            .grad = {a.grad_out, Flow::kIn, plan},
+                            .x = {a.input, Flow::kIn, plan},
+                            .mean = {a.mean, Flow::kIn, plan},
+                            .invstd = {a.invstd, Flow::kIn, plan},
+                            .weight = {a.weight, Flow::kIn, plan},
+                            .sum_dy = {a.sum_dy, Flow::kIn, plan},
+                            .sum_dy_xmu = {a.sum_dy_xmu, Flow::kIn, plan},
+                            .grad_x = {a.grad_input, Flow::kOut, plan},
+                            .counts = {plan, a.counter, DType::kF64, false, true},
+                            .devices = a.counter.tensor->count()};
+  plan.SetCost(100 + static_cast<uint64_t>(a.input.tensor->count()));
   plan.SetBody(body);
 }
 
-void BatchNormGatherStatsWithCounts(Plan& plan, DType, const Operand& input, const Operand& mean,
-                                    const Operand& invstd, const Operand& running_mean,
-                                    const Operand& running_var, double momentum, double eps,
-                                    const Operand& counts, const Operand& mean_all,
-                                    const Operand& invstd_all) {
-  CheckPerChannel(mean_all, ChannelsOf(input));
-  PlanGather(plan,
-             {mean, invstd, counts, running_mean, running_var, mean_all, invstd_all, momentum, eps, false});
+void BatchNormGatherStatsWithCounts(Plan& plan, DType, const BatchNormGatherStatsWithCountsArguments& a) {
+  CheckPerChannel(a.mean_all, ChannelsOf(a.input));
+  PlanGather(plan, {.first = a.mean,
+                    .second = a.invstd,
+                    .counts = a.counts,
+                    .running_mean = a.running_mean,
+                    .running_variance = a.running_var,
+                    .mean = a.mean_all,
+                    .invstd = a.invstd_all,
+                    .momentum = a.momentum,
+                    .epsilon = a.eps,
+                    .of_sums = false});
 }
 
-void SyncBatchNormGatherStats(Plan& plan, DType, const Operand& sum, const Operand& square_sum,
-                              const Operand& count, const Operand& mean, const Operand& variance,
-                              double momentum, double eps, const Operand& batch_mean,
-                              const Operand& batch_invstd) {
-  PlanGather(plan, {sum, square_sum, count, mean, variance, batch_mean, batch_invstd, momentum, eps, true});
+void SyncBatchNormGatherStats(Plan& plan, DType, const SyncBatchNormGatherStatsArguments& a) {
+  PlanGather(plan, {.first = a.total_sum,
+                    .second = a.total_square_sum,
+                    .counts = a.sample_count,
+                    .running_mean = a.mean,
+                    .running_variance = a.variance,
+                    .mean = a.batch_mean,
+                    .invstd = a.batch_invstd,
+                    .momentum = a.momentum,
+                    .epsilon = a.eps,
+                    .of_sums = true});
 }
 
 }  // namespace kernels

@@ -160,8 +160,18 @@ TEST(FarMean, OfRunningStatistics) {
   PlanRef plan = testing::NewPlan();
   Operand in = x.BoundTo(*plan, Access::kRead, "x"), m = mean.BoundTo(*plan, Access::kReadWrite, "mean"),
           v = variance.BoundTo(*plan, Access::kReadWrite, "variance");
-  kernels::BatchNorm(*plan, DType::kF32, in, {}, {}, m, v, true, 1, 1e-5,
-                     out.BoundTo(*plan, Access::kWrite, "y"), {}, {});
+  kernels::BatchNorm(*plan, DType::kF32,
+                     {.input = in,
+                      .weight = {},
+                      .bias = {},
+                      .running_mean = m,
+                      .running_var = v,
+                      .training = true,
+                      .momentum = 1,
+                      .eps = 1e-5,
+                      .out = out.BoundTo(*plan, Access::kWrite, "y"),
+                      .save_mean = {},
+                      .save_invstd = {}});
   testing::RunPlan(*plan);
   const FarMoments want = FarMomentsOf(Floats(x), 64);
   EXPECT_NEAR(Floats(mean)[0] / want.mean, 1, 1e-7);

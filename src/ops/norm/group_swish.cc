@@ -113,44 +113,53 @@ void CheckGroups(const Operand& x, const Operand& gamma, const Operand& beta, in
 
 namespace kernels {
 
-void GroupNormSwish(Plan& plan, DType, const Operand& x, const Operand& gamma, const Operand& beta,
-                    int64_t groups, const char* format, double eps, bool activates, double swish_scale,
-                    const Operand& y, const Operand& mean, const Operand& rstd) {
-  CheckDataFormat(format);
-  CheckGroups(x, gamma, beta, groups);
-  CheckShape(y, x.shape());
-  CheckSameType(x, y);
-  for (const Operand* o : {&mean, &rstd}) CheckShape(*o, {x.shape()[0], groups});
-  if (!activates)
-    return PlanGroupNorm(plan, eps, DType::kF32, {x, y, gamma, beta, mean, rstd}, groups, false);
-  const Scalar scale(&swish_scale, DType::kF64);
+void GroupNormSwish(Plan& plan, DType, const GroupNormSwishArguments& a) {
+  CheckDataFormat(a.data_format);
+  CheckGroups(a.x, a.gamma, a.beta, a.num_groups);
+  CheckShape(a.y_out, a.x.shape());
+  CheckSameType(a.x, a.y_out);
+  for (const Operand* o : {&a.mean_out, &a.rstd_out}) CheckShape(*o, {a.x.shape()[0], a.num_groups});
+  if (!a.activate_swish)
+    return PlanGroupNorm(plan, a.eps, DType::kF32, {a.x, a.y_out, a.gamma, a.beta, a.mean_out, a.rstd_out},
+                         a.num_groups, false);
+  const Scalar scale(&a.swish_scale, DType::kF64);
   PlanThrough(
-      plan, tensor::PackedOf(DType::kF32, x.shape()), {&x, &gamma, &beta, &mean, &rstd}, y,
+      plan, tensor::PackedOf(DType::kF32, a.x.shape()), {&a.x, &a.gamma, &a.beta, &a.mean_out, &a.rstd_out},
+      a.y_out,
       [&](Plan& part, const auto& in, const Operand& between) {  // the statistics are results of this step
-        PlanGroupNorm(part, eps, DType::kF32, {in[0], between, in[1], in[2], in[3], in[4]}, groups, false);
+        PlanGroupNorm(part, a.eps, DType::kF32, {in[0], between, in[1], in[2], in[3], in[4]}, a.num_groups,
+                      false);
       },
       [&](Plan& part, const auto&, const Operand& between, const Operand& to) {
         Swish(part, DType::kF32, between, {nullptr, &scale, -1, "swishScale"}, to);
       });
 }
 
-void GroupNormSwishGrad(Plan& plan, DType, const Operand& dy, const Operand& mean, const Operand& rstd,
-                        const Operand& x, const Operand& gamma, const Operand& beta, int64_t groups,
-                        const char* format, double swish_scale, bool wants_gamma, bool wants_beta,
-                        const Operand& dx, const Operand& dgamma, const Operand& dbeta) {
-  CheckDataFormat(format);
-  CheckGroups(x, gamma, beta, groups);
-  const Shape& shape = x.shape();
-  for (const Operand* o : {&dy, &dx}) {
+void GroupNormSwishGrad(Plan& plan, DType, const GroupNormSwishGradArguments& a) {
+  CheckDataFormat(a.data_format);
+  CheckGroups(a.x, a.gamma, a.beta, a.num_groups);
+  const Shape& shape = a.x.shape();
+  for (const Operand* o : {&a.dy, &a.dx_out}) {
     CheckShape(*o, shape);
-    CheckSameType(x, *o);
+    CheckSameType(a.x, *o);
   }
-  for (const Operand* o : {&mean, &rstd}) CheckElements(*o, shape[0] * groups);
-  const Operand results[] = {AskedFor(wants_gamma, dgamma), AskedFor(wants_beta, dbeta)};
+  for (const Operand* o : {&a.mean, &a.rstd}) CheckElements(*o, shape[0] * a.num_groups);
+  const Operand results[] = {AskedFor(a.dgamma_is_require, a.dgamma_out),
+                             AskedFor(a.dbeta_is_require, a.dbeta_out)};
   for (const Operand& result : results) {
     if (result.present()) CheckShape(result, {shape[1]});
   }
-  PlanSwishGradient(plan, {dy, mean, rstd, x, gamma, beta, dx, results[0], results[1], groups, swish_scale});
+  PlanSwishGradient(plan, {.dy = a.dy,
+                           .mean = a.mean,
+                           .rstd = a.rstd,
+                           .x = a.x,
+                           .gamma = a.gamma,
+                           .beta = a.beta,
+                           .dx = a.dx_out,
+                           .dgamma = results[0],
+                           .dbeta = results[1],
+                           .groups = a.num_groups,
+                           .scale = a.swish_scale});
 }
 
 }  // namespace kernels

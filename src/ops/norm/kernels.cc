@@ -111,45 +111,43 @@ void GemmaRmsNorm(Plan& plan, DType, const Operand& x, const Operand& gamma, dou
       });
 }
 
-void AddLayerNorm(Plan& plan, DType, const Operand& x1, const Operand& x2, const Operand& gamma,
-                  const Operand& beta, const Operand& bias, double epsilon, bool additionalOut,
-                  const Operand& y, const Operand& mean, const Operand& rstd, const Operand& x) {
-  const Shape& shape = x1.shape();
-  CheckShape(x2, shape);
-  for (const Operand* o : {&y, &x}) {
+void AddLayerNorm(Plan& plan, DType, const AddLayerNormArguments& a) {
+  const Shape& shape = a.x1.shape();
+  CheckShape(a.x2, shape);
+  for (const Operand* o : {&a.y_out, &a.x_out}) {
     if (!o->present()) continue;
     CheckShape(*o, shape);
-    const DType wanted = x1.dtype() == x2.dtype() ? x1.dtype() : DType::kF32;
+    const DType wanted = a.x1.dtype() == a.x2.dtype() ? a.x1.dtype() : DType::kF32;
     if (o->dtype() != wanted) {
       Fail(tensor::kInvalidArgument, "op-out-dtype", "{} is {}; of {} and {} it is {}", o->name,
-           NameOf(o->dtype()), NameOf(x1.dtype()), NameOf(x2.dtype()), NameOf(wanted));
+           NameOf(o->dtype()), NameOf(a.x1.dtype()), NameOf(a.x2.dtype()), NameOf(wanted));
     }
   }
-  if (additionalOut && !x.present())
-    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; additionalOut asks for it", x.name);
-  if (bias.present()) rules::BroadcastOnto(x1, bias);
+  if (a.additional_out && !a.x_out.present())
+    Fail(tensor::kNullArgument, "op-masked-result", "{} is null; additionalOut asks for it", a.x_out.name);
+  if (a.bias.present()) rules::BroadcastOnto(a.x1, a.bias);
   // The statistics and the sum are results of the second step.
-  std::vector<const Operand*> among = {&x1, &x2, &gamma, &beta, &mean, &rstd};
+  std::vector<const Operand*> among = {&a.x1, &a.x2, &a.gamma, &a.beta, &a.mean_out, &a.rstd_out};
   const size_t bias_at = among.size();
-  if (bias.present()) among.push_back(&bias);
+  if (a.bias.present()) among.push_back(&a.bias);
   const size_t x_at = among.size();
-  if (additionalOut) among.push_back(&x);
+  if (a.additional_out) among.push_back(&a.x_out);
   PlanThrough(
-      plan, tensor::PackedOf(DType::kF32, shape), among, y,
+      plan, tensor::PackedOf(DType::kF32, shape), among, a.y_out,
       [&](Plan& part, const auto& in, const Operand& sum) {
         Sequence steps(part);
         steps.Add([&](Plan& step) { Plus(step, DType::kF32, in[0], in[1], sum); });
-        if (bias.present()) steps.Add([&](Plan& step) { Plus(step, DType::kF32, sum, in[bias_at], sum); });
+        if (a.bias.present()) steps.Add([&](Plan& step) { Plus(step, DType::kF32, sum, in[bias_at], sum); });
         steps.Finish();
       },
       [&](Plan& part, const auto& in, const Operand& sum, const Operand& to) {
-        const Shape last = gamma.shape();
+        const Shape last = a.gamma.shape();
         Sequence steps(part);
         steps.Add([&](Plan& step) {
           LayerNorm(step, DType::kF32, sum, {last.data(), static_cast<size_t>(last.rank())}, in[2], in[3],
-                    epsilon, to, in[4], in[5]);
+                    a.epsilon, to, in[4], in[5]);
         });
-        if (additionalOut) steps.Add([&](Plan& step) { Copy(step, DType::kF32, sum, in[x_at]); });
+        if (a.additional_out) steps.Add([&](Plan& step) { Copy(step, DType::kF32, sum, in[x_at]); });
         steps.Finish();
       });
 }
@@ -181,10 +179,9 @@ Tensor GroupedWeight(const Operand& weight, const Shape& like, bool per_group) {
 
 }  // namespace
 
-void GroupNorm(Plan& plan, DType compute, const Operand& self, const Operand& gamma, const Operand& beta,
-               int64_t, int64_t, int64_t, int64_t group, double eps, const Operand& out, const Operand& mean,
-               const Operand& rstd) {
-  PlanGroupNorm(plan, eps, compute, {self, out, gamma, beta, mean, rstd}, group, false);
+void GroupNorm(Plan& plan, DType compute, const GroupNormArguments& a) {
+  PlanGroupNorm(plan, a.eps, compute, {a.self, a.out, a.gamma, a.beta, a.mean_out, a.rstd_out}, a.group,
+                false);
 }
 
 void GroupNormSilu(Plan& plan, DType, const Operand& self, const Operand& gamma, const Operand& beta,
@@ -257,40 +254,39 @@ void CheckChannels(const Operand& operand, int64_t channels) {
 
 }  // namespace
 
-void BatchNorm(Plan& plan, DType compute, const Operand& input, const Operand& weight, const Operand& bias,
-               const Operand& running_mean, const Operand& running_var, bool training, double momentum,
-               double eps, const Operand& out, const Operand& save_mean, const Operand& save_invstd) {
-  const Shape& shape = input.shape();
+void BatchNorm(Plan& plan, DType compute, const BatchNormArguments& a) {
+  const Shape& shape = a.input.shape();
   if (shape.rank() < 2) {
-    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", input.name,
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} {} has no dimension of channels", a.input.name,
          shape.ToString());
   }
-  for (const Operand* o : {&weight, &bias, &running_mean, &running_var}) CheckChannels(*o, shape[1]);
-  if (!training) {
-    return PlanChannelNorm(plan, eps, compute, {input, out, weight, bias, running_mean, running_var}, 1);
+  for (const Operand* o : {&a.weight, &a.bias, &a.running_mean, &a.running_var}) CheckChannels(*o, shape[1]);
+  if (!a.training) {
+    return PlanChannelNorm(plan, a.eps, compute,
+                           {a.input, a.out, a.weight, a.bias, a.running_mean, a.running_var}, 1);
   }
-  CheckChannels(save_mean, shape[1]);
-  CheckChannels(save_invstd, shape[1]);
+  CheckChannels(a.save_mean, shape[1]);
+  CheckChannels(a.save_invstd, shape[1]);
   Views weights, statistics;
-  NormOperands operands{input,
-                        out,
-                        weights.Of(weight, shape, 1),
-                        weights.Of(bias, shape, 1),
-                        statistics.Of(save_mean, shape, 1),
-                        statistics.Of(save_invstd, shape, 1)};
+  NormOperands operands{a.input,
+                        a.out,
+                        weights.Of(a.weight, shape, 1),
+                        weights.Of(a.bias, shape, 1),
+                        statistics.Of(a.save_mean, shape, 1),
+                        statistics.Of(a.save_invstd, shape, 1)};
   uint32_t mask = LastDims(shape.rank(), shape.rank()) & ~2u;
-  auto count = static_cast<double>(shape[1] == 0 ? 0 : input.tensor->count() / shape[1]);
+  auto count = static_cast<double>(shape[1] == 0 ? 0 : a.input.tensor->count() / shape[1]);
   UpdateBody update{};
   update.channels = shape[1];
-  update.momentum = momentum;
+  update.momentum = a.momentum;
   update.correction = count > 1 ? count / (count - 1) : 1;
   Sequence parts(plan);
-  const bool kept = !input.tensor->empty() && (running_mean.present() || running_var.present());
+  const bool kept = !a.input.tensor->empty() && (a.running_mean.present() || a.running_var.present());
   parts.Add(
-      [&](Plan& part) { PlanNormalise(part, {.epsilon = eps, .kept = kept}, compute, operands, mask); });
+      [&](Plan& part) { PlanNormalise(part, {.epsilon = a.eps, .kept = kept}, compute, operands, mask); });
   if (kept) {
-    AddUpdate(parts, running_mean, update, false);
-    AddUpdate(parts, running_var, update, true);
+    AddUpdate(parts, a.running_mean, update, false);
+    AddUpdate(parts, a.running_var, update, true);
   }
   parts.Finish();
 }

@@ -135,8 +135,18 @@ TEST(Norm, GroupsOfChannels) {
     PlanRef plan = testing::NewPlan();
     Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = gamma.BoundTo(*plan, Access::kRead, "gamma"),
             b = beta.BoundTo(*plan, Access::kRead, "beta");
-    kernels::GroupNorm(*plan, DType::kF32, in, w, b, 2, 6, 35, 3, 1e-5,
-                       out.BoundTo(*plan, Access::kWrite, "out"), {}, {});
+    kernels::GroupNorm(*plan, DType::kF32,
+                       {.self = in,
+                        .gamma = w,
+                        .beta = b,
+                        .n = 2,
+                        .c = 6,
+                        .hx_w = 35,
+                        .group = 3,
+                        .eps = 1e-5,
+                        .out = out.BoundTo(*plan, Access::kWrite, "out"),
+                        .mean_out = {},
+                        .rstd_out = {}});
     testing::RunPlan(*plan);
     reference::ForEach(x.tensor.shape, [&](const Shape& i) {
       Real sum = 0, squares = 0;
@@ -188,7 +198,18 @@ TEST(Norm, BatchesInTrainingAndAfter) {
             rv = running_var.BoundTo(*plan, Access::kReadWrite, "rv"),
             y = out.BoundTo(*plan, Access::kWrite, "out"), m = mean.BoundTo(*plan, Access::kWrite, "mean"),
             s = invstd.BoundTo(*plan, Access::kWrite, "invstd");
-    kernels::BatchNorm(*plan, DType::kF32, in, w, b, rm, rv, training, 0.1, 1e-5, y, m, s);
+    kernels::BatchNorm(*plan, DType::kF32,
+                       {.input = in,
+                        .weight = w,
+                        .bias = b,
+                        .running_mean = rm,
+                        .running_var = rv,
+                        .training = training,
+                        .momentum = 0.1,
+                        .eps = 1e-5,
+                        .out = y,
+                        .save_mean = m,
+                        .save_invstd = s});
     testing::RunPlan(*plan);
     reference::ForEach(x.tensor.shape, [&](const Shape& i) {
       Shape c{i[1]};

@@ -166,31 +166,37 @@ struct Turned {
 
 namespace kernels {
 
-void FusedLinearOnlineMaxSum(Plan& plan, DType, const Operand& input, const Operand& weight,
-                             const Operand& target, int64_t first, int64_t last, const Operand& most,
-                             const Operand& sum, const Operand& predicted, const Operand& mask,
-                             const Operand& masked, const Operand& kept) {
-  CheckVocabulary(input, weight);
-  const int64_t rows = input.shape()[0], classes = weight.shape()[0];
-  if (first < 0 || last < first || last - first >= classes) {
+void FusedLinearOnlineMaxSum(Plan& plan, DType, const FusedLinearOnlineMaxSumArguments& a) {
+  CheckVocabulary(a.input, a.weight);
+  const int64_t rows = a.input.shape()[0], classes = a.weight.shape()[0];
+  if (a.vocab_start_index < 0 || a.vocab_end_index < a.vocab_start_index ||
+      a.vocab_end_index - a.vocab_start_index >= classes) {
     Fail(kInvalidArgument, "op-vocabulary",
          "vocabStartIndex is {} and vocabEndIndex {}; they are the first and the last of at most {} classes",
-         first, last, classes);
+         a.vocab_start_index, a.vocab_end_index, classes);
   }
-  for (const Operand* o : {&target, &most, &sum, &predicted, &masked}) CheckShape(*o, {rows});
-  CheckShape(mask, {BytesOfBits(rows)});
-  CheckSameType(target, masked);
-  if (kept.present()) {
-    CheckShape(kept, {rows, classes});
-    CheckSameType(input, kept);
+  for (const Operand* o : {&a.target, &a.logits_max_local_out, &a.sum_exp_logits_local_out,
+                           &a.predicted_logits_local_out, &a.masked_target_out})
+    CheckShape(*o, {rows});
+  CheckShape(a.target_mask_out, {BytesOfBits(rows)});
+  CheckSameType(a.target, a.masked_target_out);
+  if (a.vocab_parallel_logits_out.present()) {
+    CheckShape(a.vocab_parallel_logits_out, {rows, classes});
+    CheckSameType(a.input, a.vocab_parallel_logits_out);
   }
   if (rows == 0) return;
   // Most results are results of the second step.
-  std::vector<const Operand*> among = {&input, &weight, &target, &most, &sum, &predicted, &mask};
+  std::vector<const Operand*> among = {&a.input,
+                                       &a.weight,
+                                       &a.target,
+                                       &a.logits_max_local_out,
+                                       &a.sum_exp_logits_local_out,
+                                       &a.predicted_logits_local_out,
+                                       &a.target_mask_out};
   const size_t kept_at = among.size();
-  if (kept.present()) among.push_back(&kept);
+  if (a.vocab_parallel_logits_out.present()) among.push_back(&a.vocab_parallel_logits_out);
   PlanThrough(
-      plan, tensor::PackedOf(kLogit, {rows, classes}), among, masked,
+      plan, tensor::PackedOf(kLogit, {rows, classes}), among, a.masked_target_out,
       [&](Plan& part, const auto& in, const Operand& logits) {
         Matmul(part, kLogit, in[0], Turned(in[1]).operand, 0, logits);
       },
@@ -204,46 +210,48 @@ void FusedLinearOnlineMaxSum(Plan& plan, DType, const Operand& input, const Oper
           body.sum = PackedFloats(in[4], Flow::kOut, step);
           body.predicted = PackedFloats(in[5], Flow::kOut, step);
           body.mask = PackedBytes(in[6], step), body.masked = WholeOut(to);
-          body.rows = rows, body.classes = classes, body.first = first, body.last = last;
+          body.rows = rows, body.classes = classes, body.first = a.vocab_start_index,
+          body.last = a.vocab_end_index;
           body.room = {step, BytesOfBits(rows), 1, classes};
           step.SetCost(500 + static_cast<uint64_t>(rows * classes) * 2);
           step.SetBody(body);
         });
-        if (kept.present()) steps.Add([&](Plan& step) { Copy(step, kLogit, logits, in[kept_at]); });
+        if (a.vocab_parallel_logits_out.present())
+          steps.Add([&](Plan& step) { Copy(step, kLogit, logits, in[kept_at]); });
         steps.Finish();
       });
 }
 
-void FusedCrossEntropyLossWithMaxSum(Plan& plan, DType, const Operand& most, const Operand& sum,
-                                     const Operand& predicted, double smoothing, const Operand& input,
-                                     const Operand& weight, const Operand& logits, const Operand& loss,
-                                     const Operand& shares) {
-  CheckNoSmoothing(smoothing);
-  for (const Operand* o : {&input, &weight}) {
+void FusedCrossEntropyLossWithMaxSum(Plan& plan, DType, const FusedCrossEntropyLossWithMaxSumArguments& a) {
+  CheckNoSmoothing(a.label_smoothing);
+  for (const Operand* o : {&a.input, &a.weight}) {
     if (o->present())
       Fail(kInvalidArgument, "op-vocabulary", "{} is given; it is not supported by this version: pass null",
            o->name);
   }
-  if (most.shape().rank() != 1)
-    Fail(kInvalidArgument, "op-vocabulary", "{} has the shape {}; it has one dimension", most.name,
-         most.shape().ToString());
-  const int64_t rows = most.shape()[0];
-  for (const Operand* o : {&sum, &predicted, &loss}) CheckShape(*o, {rows});
+  if (a.logits_max.shape().rank() != 1)
+    Fail(kInvalidArgument, "op-vocabulary", "{} has the shape {}; it has one dimension", a.logits_max.name,
+         a.logits_max.shape().ToString());
+  const int64_t rows = a.logits_max.shape()[0];
+  for (const Operand* o : {&a.sum_exp_logits, &a.predicted_logits, &a.loss_out}) CheckShape(*o, {rows});
   VocabularyLossBody body{};
-  if (logits.present()) {
-    if (!shares.present())
-      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with {} it is needed", shares.name,
-           logits.name);
-    if (logits.shape().rank() != 2 || logits.shape()[0] != rows)
-      Fail(kInvalidArgument, "op-vocabulary", "{} has the shape {}; it has {} rows", logits.name,
-           logits.shape().ToString(), rows);
-    CheckShape(shares, logits.shape());
-    if (!logits.tensor->empty()) body.logits = Rows(logits), body.shares = Rows(shares);
+  if (a.vocab_parallel_logits.present()) {
+    if (!a.soft_max_out.present())
+      Fail(tensor::kNullArgument, "op-masked-result", "{} is null; with {} it is needed", a.soft_max_out.name,
+           a.vocab_parallel_logits.name);
+    if (a.vocab_parallel_logits.shape().rank() != 2 || a.vocab_parallel_logits.shape()[0] != rows)
+      Fail(kInvalidArgument, "op-vocabulary", "{} has the shape {}; it has {} rows",
+           a.vocab_parallel_logits.name, a.vocab_parallel_logits.shape().ToString(), rows);
+    CheckShape(a.soft_max_out, a.vocab_parallel_logits.shape());
+    if (!a.vocab_parallel_logits.tensor->empty())
+      body.logits = Rows(a.vocab_parallel_logits), body.shares = Rows(a.soft_max_out);
   }
   if (rows == 0) return;
   body.rows = rows;
-  body.most = PackedFloats(most, Flow::kIn, plan), body.sum = PackedFloats(sum, Flow::kIn, plan);
-  body.predicted = PackedFloats(predicted, Flow::kIn, plan), body.loss = PackedFloats(loss, Flow::kOut, plan);
+  body.most = PackedFloats(a.logits_max, Flow::kIn, plan),
+  body.sum = PackedFloats(a.sum_exp_logits, Flow::kIn, plan);
+  body.predicted = PackedFloats(a.predicted_logits, Flow::kIn, plan),
+  body.loss = PackedFloats(a.loss_out, Flow::kOut, plan);
   const int64_t n = body.logits.width();
   if (n > 0) body.room = {plan, rows, LogitGrain(n), 2 * n};
   plan.SetCost(500 + static_cast<uint64_t>(rows * (n + 8)));
@@ -279,35 +287,34 @@ void CheckRowSums(const Operand& most, const Operand& sum, int64_t rows) {
 
 }  // namespace
 
-void FusedLinearCrossEntropyLossGrad(Plan& plan, DType, const Operand& grad, const Operand& input,
-                                     const Operand& weight, const Operand& mask, const Operand& target,
-                                     double smoothing, const Operand& most, const Operand& sum,
-                                     const Operand& shares, const Operand& input_grad,
-                                     const Operand& weight_grad) {
-  CheckNoSmoothing(smoothing);
-  CheckVocabulary(input, weight);
-  const int64_t rows = input.shape()[0], classes = weight.shape()[0];
-  for (const Operand* o : {&grad, &target}) CheckShape(*o, {rows});
-  CheckShape(mask, {BytesOfBits(rows)});
-  for (const auto& [of, to] : {std::pair{&input, &input_grad}, std::pair{&weight, &weight_grad}}) {
+void FusedLinearCrossEntropyLossGrad(Plan& plan, DType, const FusedLinearCrossEntropyLossGradArguments& a) {
+  CheckNoSmoothing(a.label_smoothing);
+  CheckVocabulary(a.input, a.weight);
+  const int64_t rows = a.input.shape()[0], classes = a.weight.shape()[0];
+  for (const Operand* o : {&a.grad, &a.masked_target}) CheckShape(*o, {rows});
+  CheckShape(a.target_mask, {BytesOfBits(rows)});
+  for (const auto& [of, to] :
+       {std::pair{&a.input, &a.input_grad_out}, std::pair{&a.weight, &a.weight_grad_out}}) {
     CheckShape(*to, of->shape());
     CheckSameType(*of, *to);
   }
-  shares.present() ? CheckShape(shares, {rows, classes}) : CheckRowSums(most, sum, rows);
+  a.softmax.present() ? CheckShape(a.softmax, {rows, classes})
+                      : CheckRowSums(a.logits_max, a.sum_exp_logits, rows);
   // The other result is a result of the second step.
-  std::vector<const Operand*> among = {&grad, &input, &weight, &mask, &target, &weight_grad};
+  std::vector<const Operand*> among = {&a.grad,        &a.input,         &a.weight,
+                                       &a.target_mask, &a.masked_target, &a.weight_grad_out};
   const size_t given_at = among.size();
-  if (shares.present()) {
-    among.push_back(&shares);
+  if (a.softmax.present()) {
+    among.push_back(&a.softmax);
   } else {
-    among.push_back(&most), among.push_back(&sum);
+    among.push_back(&a.logits_max), among.push_back(&a.sum_exp_logits);
   }
   PlanThrough(
-      plan, tensor::PackedOf(kLogit, {rows, classes}), among, input_grad,
+      plan, tensor::PackedOf(kLogit, {rows, classes}), among, a.input_grad_out,
       [&](Plan& part, const auto& in, const Operand& slope) {
         if (slope.tensor->empty()) return;
         LogitGradientInputs given{in[0], in[3], in[4], {}, {}, {}};
-        if (shares.present()) {
+        if (a.softmax.present()) {
           given.shares = in[given_at];
           return PlanLogitGradient(part, given, slope);
         }

@@ -192,15 +192,13 @@ void MaxPool2dWithMask(Plan& plan, DType, const Operand& self, Numbers kernelSiz
   FinishMask<MaxMaskBody>(plan, self, out, indices, g);
 }
 
-void MaxPool2dWithMaskBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& self,
-                               const Operand& indices, Numbers kernelSize, Numbers stride, Numbers padding,
-                               Numbers dilation, bool ceilMode, const Operand& gradInput) {
-  const MaskGeometry g =
-      GeometryOf(self, gradOutput, indices, {kernelSize, stride, padding, dilation, ceilMode});
-  CheckShape(gradInput, self.shape());
-  CheckSameType(gradOutput, self);
-  if (gradInput.tensor->empty()) return;
-  FinishMask<MaxMaskGradBody>(plan, gradOutput, gradInput, indices, g);
+void MaxPool2dWithMaskBackward(Plan& plan, DType, const MaxPool2dWithMaskBackwardArguments& a) {
+  const MaskGeometry g = GeometryOf(a.self, a.grad_output, a.indices,
+                                    {a.kernel_size, a.stride, a.padding, a.dilation, a.ceil_mode});
+  CheckShape(a.grad_input, a.self.shape());
+  CheckSameType(a.grad_output, a.self);
+  if (a.grad_input.tensor->empty()) return;
+  FinishMask<MaxMaskGradBody>(plan, a.grad_output, a.grad_input, a.indices, g);
 }
 
 }  // namespace belay::ops::kernels

@@ -148,10 +148,9 @@ void MaxUnpoolBackward(Plan& plan, const Operand& gradient, const Operand& self,
 
 }  // namespace
 
-void AvgPool2d(Plan& plan, DType, const Operand& self, std::span<const int64_t> kernel,
-               std::span<const int64_t> strides, std::span<const int64_t> paddings, bool ceil,
-               bool count_padding, int64_t divisor, int64_t, const Operand& out) {
-  MeanPool(plan, self, 2, {kernel, strides, {}, paddings, paddings, ceil}, count_padding, divisor, out);
+void AvgPool2d(Plan& plan, DType, const AvgPool2dArguments& a) {
+  MeanPool(plan, a.self, 2, {a.kernel_size, a.strides, {}, a.paddings, a.paddings, a.ceil_mode},
+           a.count_include_pad, a.divisor_override, a.out);
 }
 
 // pads: top, left, bottom, right.

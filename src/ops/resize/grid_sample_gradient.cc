@@ -101,30 +101,27 @@ void CheckGrid(const Operand& grad, const Operand& input, const Operand& grid, i
 
 namespace kernels {
 
-void GridSamplerBackward(Plan& plan, DType, const Operand& gradOutput, const Operand& input,
-                         const Operand& grid, int64_t interpolationMode, int64_t paddingMode,
-                         bool alignCorners, std::span<const uint8_t> outputMask, const Operand& gradInput,
-                         const Operand& gradGrid) {
-  CheckGrid(gradOutput, input, grid, interpolationMode, paddingMode);
-  Operand results[] = {gradInput, gradGrid};
-  SelectResults(outputMask, results);
-  if (results[0].present()) CheckShape(results[0], input.shape());
-  if (results[1].present()) CheckShape(results[1], grid.shape());
+void GridSamplerBackward(Plan& plan, DType, const GridSamplerBackwardArguments& a) {
+  CheckGrid(a.grad_output, a.input, a.grid, a.interpolation_mode, a.padding_mode);
+  Operand results[] = {a.grad_input, a.grad_grid};
+  SelectResults(a.output_mask, results);
+  if (results[0].present()) CheckShape(results[0], a.input.shape());
+  if (results[1].present()) CheckShape(results[1], a.grid.shape());
   GridGradientBody body{};
-  const Shape& image = input.shape();
+  const Shape& image = a.input.shape();
   body.batches = image[0], body.channels = image[1], body.dims = image.rank() - 2;
   for (int d = 0; d < body.dims; ++d) {
     body.sizes[d] = image[d + 2];
-    body.pixels *= image[d + 2], body.points *= grid.shape()[d + 1];
+    body.pixels *= image[d + 2], body.points *= a.grid.shape()[d + 1];
   }
-  body.at = {static_cast<SampleMode>(interpolationMode), static_cast<SamplePadding>(paddingMode),
-             alignCorners};
-  body.given = PackedFloats(gradOutput, Flow::kIn, plan);
-  body.image = PackedFloats(input, Flow::kIn, plan);
-  body.grid = PackedFloats(grid, Flow::kIn, plan);
+  body.at = {static_cast<SampleMode>(a.interpolation_mode), static_cast<SamplePadding>(a.padding_mode),
+             a.align_corners};
+  body.given = PackedFloats(a.grad_output, Flow::kIn, plan);
+  body.image = PackedFloats(a.input, Flow::kIn, plan);
+  body.grid = PackedFloats(a.grid, Flow::kIn, plan);
   body.to_image = PackedFloats(results[0], Flow::kOut, plan);
   body.to_grid = PackedFloats(results[1], Flow::kOut, plan);
-  plan.SetCost(200 + static_cast<uint64_t>(gradOutput.tensor->count() + input.tensor->count()) * 20);
+  plan.SetCost(200 + static_cast<uint64_t>(a.grad_output.tensor->count() + a.input.tensor->count()) * 20);
   plan.SetBody(body);
 }
 
