@@ -33,6 +33,12 @@ struct GatedArgs {
   const Operand &y, &steps;
 };
 
+template <class Arguments>
+void RefuseBias(const Plan& plan, const Arguments& a) {
+  if (a.bias.present() || a.offset.present())
+    RefuseExperts(plan, "bias and offset are not there yet; pass null");
+}
+
 // Of the first versions, whose groups are running sums.
 template <class Arguments>
 GatedArgs TakeGated(const Arguments& a, const Operand& weight) {
@@ -98,14 +104,12 @@ const Operand& OnlyOne(const Plan& plan, const OperandList& list) {
 namespace kernels {
 
 void GroupedMatmulSwigluQuant(Plan& plan, DType, const GroupedMatmulSwigluQuantArguments& a) {
-  if (a.bias.present() || a.offset.present())
-    RefuseExperts(plan, "bias and offset are not there yet; pass null");
+  RefuseBias(plan, a);
   PlanGated(plan, plan.binding_count(), TakeGated(a, a.weight));
 }
 
 void GroupedMatmulSwigluQuantWeightNZ(Plan& plan, DType, const GroupedMatmulSwigluQuantWeightNZArguments& a) {
-  if (a.bias.present() || a.offset.present())
-    RefuseExperts(plan, "bias and offset are not there yet; pass null");
+  RefuseBias(plan, a);
   Untiled untiled(plan);
   const Operand plain = untiled.Plain(a.weight);
   PlanGated(untiled.inner(), plan.binding_count(), TakeGated(a, plain));

@@ -110,34 +110,17 @@ struct Sum {
   }
 };
 
-template <class Fold, class V>
-HWY_INLINE void TakeAndLook(Fold& fold, V x) {
-  fold.Take(x), fold.Look(x);
-}
-
 template <class Op, class D, class T = hn::TFromD<D>>
 HWY_INLINE void RowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
                        typename Op::template Seen<D>& seen) {
   typename Op::template Fold<D> fold(d);
   if (l.more) fold.Take(hn::LoadU(d, to));
-  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) TakeAndLook(fold, hn::LoadU(d, from));
+  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) {
+    const auto x = hn::LoadU(d, from);
+    fold.Take(x), fold.Look(x);
+  }
   seen.Add(fold);
   hn::StoreU(fold.Done(d), d, to);
-}
-
-// Two vectors side by side, with half the steps.
-template <class Op, class D, class T = hn::TFromD<D>>
-HWY_INLINE void WideRowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
-                           typename Op::template Seen<D>& seen) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  typename Op::template Fold<D> a(d), b(d);
-  if (l.more) a.Take(hn::LoadU(d, to)), b.Take(hn::LoadU(d, to + lanes));
-  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) {
-    TakeAndLook(a, hn::LoadU(d, from));
-    TakeAndLook(b, hn::LoadU(d, from + lanes));
-  }
-  seen.Add(a), seen.Add(b);
-  hn::StoreU(a.Done(d), d, to), hn::StoreU(b.Done(d), d, to + lanes);
 }
 
 // From i on, as far as there are whole vectors. The last may begin earlier where nothing is added twice by
@@ -146,7 +129,6 @@ template <class Op, class D, class T = hn::TFromD<D>>
 HWY_INLINE bool RowsBy(D d, int64_t& i, T* to, const T* from, const PlaneLines<T>& l) {
   typename Op::template Seen<D> seen(d);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + 2 * lanes <= l.n; i += 2 * lanes) WideRowsAt<Op>(d, to + i, from + i, l, seen);
   for (; i + lanes <= l.n; i += lanes) RowsAt<Op>(d, to + i, from + i, l, seen);
   if (!l.more && i < l.n && l.n >= lanes) {
     RowsAt<Op>(d, to + l.n - lanes, from + l.n - lanes, l, seen);

@@ -53,11 +53,10 @@ class Kept:
         mended = self.explore(["--runs", str(max(1, self.asked.runs // 10))], name, "mended")
         if mended.returncode != 0:
             return f"the mended twin: {mended.stderr}"
-        wrong = self.explore(["--runs", str(self.asked.runs)], name, "wrong")
-        for _ in range(3):  # on a machine with no core for the program time decides, and no seed repeats
+        for _ in range(4):  # on a machine with no core for the program time decides, and no seed repeats
+            wrong = self.explore(["--runs", str(self.asked.runs)], name, "wrong")
             if "did not do the same again" not in wrong.stderr or "time decided" not in wrong.stderr:
                 break
-            wrong = self.explore(["--runs", str(self.asked.runs)], name, "wrong")
         found = re.search(r"seed (\d+) differs", wrong.stderr)
         self.seeds.append(int(found[1]) if found else 0)
         if name in NO_DIFFERENCE:
