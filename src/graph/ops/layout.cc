@@ -7,6 +7,7 @@
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/layout/joined_rows.h"
+#include "ops/layout/reverse_sequence.h"
 
 namespace belay::graph::translate {
 namespace {
@@ -223,21 +224,13 @@ void ReverseSequence(Translation& node) {
   const Tensor& x = node.in(0);
   int seq = node.Axis(node.Int("seq_dim"), x.shape.rank()),
       batch = node.Axis(node.Int("batch_dim"), x.shape.rank());
-  std::vector<int64_t> lengths = node.ints(1);
   if (seq == batch) node.Refuse("the sequence and the batch are one dimension");
-  if (static_cast<int64_t>(lengths.size()) != x.shape[batch])
-    node.Refuse("seq_lengths needs a number for each member");
+  if (node.in(1).count() != x.shape[batch]) node.Refuse("seq_lengths needs a number for each member");
   Tensor out = node.Out(0, x.dtype, x.shape);
-  for (size_t i = 0; i < lengths.size(); ++i) {
-    int64_t length = lengths[i], size = x.shape[seq];
-    if (length < 0 || length > size)
-      node.Refuse("a length of " + std::to_string(length) + " is out of range");
-    Tensor from = Part(x, batch, static_cast<int64_t>(i), 1),
-           to = Part(out, batch, static_cast<int64_t>(i), 1);
-    std::vector<ops::AxisMap> maps = Identities(from.shape);
-    std::reverse(maps[static_cast<size_t>(seq)].begin(), maps[static_cast<size_t>(seq)].begin() + length);
-    Rearrange(node, from, to, maps);
-  }
+  node.Step("ReverseSequence", [&](ops::Plan& plan) {
+    ops::PlanReverseSequence(plan, ReadFrom(plan, x, "x"), ReadFrom(plan, node.in(1), "seq_lengths"),
+                             WrittenTo(plan, out, "y"), seq, batch);
+  });
 }
 
 }  // namespace belay::graph::translate

@@ -310,8 +310,14 @@ void RmsNorm(Translation& node) {
 void LpNormalization(Translation& node) {
   int64_t p = node.Int("p");
   if (p != 1 && p != 2) node.Refuse("p is 1 or 2");
-  uint32_t mask = 1u << node.Axis(node.Int("axis"), node.shape(0).rank());
-  Plain(node, {.statistic = p == 1 ? Statistic::kSizes : Statistic::kLength}, mask);
+  RequireFloat(node);
+  const int axis = node.Axis(node.Int("axis"), node.shape(0).rank());
+  Tensor out = node.Out(0, node.dtype(0), node.shape(0));
+  node.Step("Normalise", [&](ops::Plan& plan) {
+    Operand x = Read(plan, node.in(0), "x");
+    ops::PlanLengthAlong(plan, {.statistic = p == 1 ? Statistic::kSizes : Statistic::kLength}, node.dtype(0),
+                         x, Write(plan, out, "y"), axis);
+  });
 }
 
 void MVNV2(Translation& node) {

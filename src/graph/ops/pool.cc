@@ -109,16 +109,7 @@ void AvgPoolV2(Translation& node) {
   ops::PoolArgs args = PoolOf(ops::PoolKind::kMean);
   args.count_padding = !node.Bool("exclusive");
   args.divisor = node.Int("divisor_override");
-  Pooled pooled = Modern(node);
-  // A window that sticks out in ceil mode counts whole, as in ONNX.
-  if (args.count_padding && !node.Bool("global_pooling")) {
-    std::vector<int64_t> kernel =
-        SpatialOf(node, node.Ints("ksize"), node.shape(0).rank(), pooled.channels_last, 1);
-    for (size_t d = 0; d < kernel.size(); ++d) {
-      for (ops::PoolSpan& span : pooled.spans[d]) span.padded = kernel[d];
-    }
-  }
-  AddPool(node, "AvgPoolV2", pooled, args);
+  AddPool(node, "AvgPoolV2", Modern(node), args);
 }
 
 void AvgPool(Translation& node) {

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "ops/forms.h"
+#include "ops/layout/eye.h"
+#include "ops/layout/reverse_sequence.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
@@ -249,9 +251,40 @@ TEST(Layout, KeepsTriangles) {
     Check({2, 5, 7}, {2, 5, 7}, kept(true), [&](const Tensor& in, const Tensor& out) {
       Call(forms::Triu, {Arg(&in), Arg(diagonal), Arg(&out)});
     });
-    Check({2, 5, 7}, {2, 5, 7}, kept(false), [&](const Tensor& in, const Tensor& out) {
-      Call(forms::Tril, {Arg(&in), Arg(diagonal), Arg(&out)});
+    for (const Shape& shape : {Shape{2, 5, 7}, Shape{1, 6, 300}, Shape{60, 9, 3}}) {  // matrices of each size
+      Check(shape, shape, kept(false), [&](const Tensor& in, const Tensor& out) {
+        Call(forms::Tril, {Arg(&in), Arg(diagonal), Arg(&out)});
+      });
+    }
+  }
+}
+
+TEST(Layout, ReversesTheBeginningOfSequences) {
+  const std::vector<std::pair<int, int>> dims = {
+      {0, 1}, {1, 0}, {1, 2}, {2, 1}, {2, 0}};  // of time, of members
+  for (auto [seq, batch] : dims) {
+    const Shape shape{6, 5, 7};
+    Sample lengths(DType::kI32, {shape[batch]});
+    for (int64_t b = 0; b < shape[batch]; ++b) reference::Set(lengths.tensor, {b}, b * 2 % (shape[seq] + 1));
+    const auto source = [&](const Shape& i) -> std::optional<Shape> {
+      const auto length = static_cast<int64_t>(Get(lengths.tensor, {i[batch]}));
+      Shape from = i;
+      if (i[seq] < length) from[seq] = length - 1 - i[seq];
+      return from;
+    };
+    Check(shape, shape, source, [&](const Tensor& in, const Tensor& out) {
+      PlanRef plan = testing::NewPlan();
+      const Operand x{&in, nullptr, plan->Bind(&in, Access::kRead, "x", 0, 0), "x"};
+      const Operand y{&out, nullptr, plan->Bind(&out, Access::kWrite, "y", 1, 0), "y"};
+      PlanReverseSequence(*plan, x, lengths.BoundTo(*plan, Access::kRead, "lengths"), y, seq, batch);
+      testing::RunPlan(*plan);
     });
+    reference::Set(lengths.tensor, {1}, shape[seq] + 1);
+    Sample x(DType::kF32, shape), y(DType::kF32, shape);
+    PlanRef plan = testing::NewPlan();
+    const Operand in = x.BoundTo(*plan, Access::kRead, "x"), out = y.BoundTo(*plan, Access::kWrite, "y");
+    PlanReverseSequence(*plan, in, lengths.BoundTo(*plan, Access::kRead, "lengths"), out, seq, batch);
+    EXPECT_THROW(testing::RunPlan(*plan), Error);
   }
 }
 
@@ -325,6 +358,13 @@ TEST(Layout, MakesRangesAndIdentities) {
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(Get(range.tensor, {i}), 1.5L - 0.25L * i);
   Call(forms::Eye, {Arg(int64_t{3}), Arg(int64_t{5}), Arg(&eye.tensor)});
   ForEach({3, 5}, [&](const Shape& i) { EXPECT_EQ(Get(eye.tensor, i), i[0] == i[1] ? 1 : 0); });
+  for (int64_t diagonal : {-3, -1, 2, 9}) {
+    Sample of(DType::kF32, {4, 6});
+    PlanRef plan = testing::NewPlan();
+    DiagonalOnes(*plan, 4, 6, diagonal, of.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    ForEach({4, 6}, [&](const Shape& i) { EXPECT_EQ(Get(of.tensor, i), i[1] == i[0] + diagonal ? 1 : 0); });
+  }
   int64_t end = 3;
   Scalar last(&end, DType::kI64);
   Call(forms::Linspace, {Arg(&first), Arg(&last), Arg(int64_t{5}), Arg(&line.tensor)});

@@ -88,6 +88,16 @@ void PlanSteps(Plan& plan, const Scalar& start, const Scalar& step, const Operan
   PlanRange(plan, start.ToDouble(), step.ToDouble(), out);
 }
 
+// n elements of `bytes` bytes become zero.
+void ClearRow(char* out, int64_t step, int64_t n, int64_t bytes) {
+  if (n <= 0) return;
+  if (step == bytes) {
+    std::memset(out, 0, static_cast<size_t>(n * bytes));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) std::memset(out + i * step, 0, static_cast<size_t>(bytes));
+}
+
 // Keeps the elements of one side of a diagonal and clears the rest.
 struct TriangleBody {
   std::vector<int64_t> out_rows, in_rows;  // byte offsets
@@ -118,13 +128,58 @@ struct TriangleBody {
   }
 
   void Clear(char* out, int64_t begin, int64_t end) const {
-    if (out_step == bytes && end > begin) {
-      std::memset(out + begin * bytes, 0, static_cast<size_t>((end - begin) * bytes));
-      return;
-    }
-    for (int64_t i = begin; i < end; ++i) std::memset(out + i * out_step, 0, static_cast<size_t>(bytes));
+    ClearRow(out + begin * out_step, out_step, end - begin, bytes);
   }
 };
+
+// The same for packed matrices of short rows: the bits of `mask`, which is of some whole matrices, are those
+// that stay.
+struct SmallTrianglesBody {
+  std::vector<char> mask;
+  int64_t size, out_offset, in_offset;  // in bytes
+  int bindings[2];
+
+  void operator()(const Frame& frame) const {
+    char* out = frame.at[bindings[0]] + out_offset;
+    const char* in = frame.at[bindings[1]] + in_offset;
+    const auto period = static_cast<int64_t>(mask.size());
+    ParallelFor((size + period - 1) / period, std::max<int64_t>(1, 512 * 1024 / period),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t at = begin * period; at < std::min(end * period, size); at += period) {
+                    Keep(out + at, in + at, mask.data(), std::min(period, size - at));
+                  }
+                });
+  }
+
+  static void Keep(char* out, const char* in, const char* mask, int64_t n) {
+    int64_t i = 0;
+    for (uint64_t bits, kept; i + 8 <= n; i += 8) {
+      std::memcpy(&bits, in + i, 8);
+      std::memcpy(&kept, mask + i, 8);
+      bits &= kept;
+      std::memcpy(out + i, &bits, 8);
+    }
+    for (; i < n; ++i) out[i] = static_cast<char>(in[i] & mask[i]);
+  }
+};
+
+constexpr int64_t kShortRow = 256;       // bytes of a row above which moving rows is as fast as the mask
+constexpr int64_t kLongestMask = 16384;  // bytes: stays in the first cache
+constexpr int64_t kMask = 4096;
+
+// Whole matrices of ones and zeros, of kMask bytes or more.
+std::vector<char> TriangleMask(int64_t height, int64_t width, int64_t diagonal, int64_t bytes, bool upper) {
+  const int64_t matrix = height * width;
+  std::vector<char> mask;
+  mask.reserve(static_cast<size_t>(kMask + matrix * bytes));
+  while (static_cast<int64_t>(mask.size()) < kMask) {
+    for (int64_t i = 0; i < matrix; ++i) {
+      const int64_t over = i % width - i / width - diagonal;
+      mask.insert(mask.end(), static_cast<size_t>(bytes), (upper ? over >= 0 : over <= 0) ? '\xff' : '\0');
+    }
+  }
+  return mask;
+}
 
 std::vector<int64_t> RowOffsets(const Tensor& t) {
   auto bytes = static_cast<int64_t>(BytesOf(t.dtype));
@@ -148,6 +203,14 @@ void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper,
   int64_t height = to.shape.back(1), width = to.shape.back(0);
   diagonal = std::clamp(diagonal, -height - 1, width + 1);
   plan.SetCost(20 + static_cast<uint64_t>(to.count()) / 2);
+  if (width * bytes < kShortRow && height * width * bytes <= kLongestMask &&
+      tensor::IsPacked(from.shape, from.strides) && tensor::IsPacked(to.shape, to.strides)) {
+    return plan.SetBody(SmallTrianglesBody{TriangleMask(height, width, diagonal, bytes, upper),
+                                           to.count() * bytes,
+                                           tensor::OffsetOf(to),
+                                           tensor::OffsetOf(from),
+                                           {out.binding, self.binding}});
+  }
   plan.SetBody(TriangleBody{RowOffsets(to),
                             RowOffsets(from),
                             height,
@@ -160,6 +223,7 @@ void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper,
                             {out.binding, self.binding}});
 }
 
+// Zeros, then ones: a long row of zeros is one fill.
 struct EyeBody {
   int64_t offset, height, width, diagonal;
   int64_t row_step, step, bytes;
@@ -168,15 +232,14 @@ struct EyeBody {
 
   void operator()(const Frame& frame) const {
     char* out = frame.at[binding] + offset;
-    for (int64_t i = 0; i < height; ++i) {
-      for (int64_t k = 0; k < width; ++k) {
-        char* to = out + i * row_step + k * step;
-        if (k == i + diagonal) {
-          std::memcpy(to, one, static_cast<size_t>(bytes));
-        } else {
-          std::memset(to, 0, static_cast<size_t>(bytes));
-        }
-      }
+    if (step == bytes && row_step == width * bytes) {
+      ClearRow(out, step, height * width, bytes);
+    } else {
+      for (int64_t i = 0; i < height; ++i) ClearRow(out + i * row_step, step, width, bytes);
+    }
+    const int64_t end = std::min(height, width - diagonal);
+    for (int64_t i = std::max<int64_t>(0, -diagonal); i < end; ++i) {
+      std::memcpy(out + i * row_step + (i + diagonal) * step, one, static_cast<size_t>(bytes));
     }
   }
 };

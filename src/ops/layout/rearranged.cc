@@ -43,28 +43,53 @@ struct RearrangedBody {
     const char* in = frame.at[bindings[1]] + offsets[1];
     int64_t grain = std::max<int64_t>(1, 256 * 1024 / (inner.size * element));
     ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+      Cursor at = CursorAt(begin);
       Placed last;
-      for (int64_t row = begin; row < end; ++row) Place(out, in, row, last);
+      for (int64_t row = begin; row < end; ++row, Advance(at)) {
+        Place(out + at.out.back(), in + at.in.back(), at.filled.back() != 0, last);
+      }
     });
   }
 
-  // A row of the result, and where its elements come from.
+  // A row of the result by its index in each outer dimension. Behind dimension d: the sums of what dimensions
+  // [0, d) add to the places of both, and how many of these have no source.
+  struct Cursor {
+    std::vector<int64_t> index, out, in, filled;
+  };
+
+  Cursor CursorAt(int64_t row) const {
+    const size_t rank = outer.size();
+    Cursor at{std::vector<int64_t>(rank), std::vector<int64_t>(rank + 1), std::vector<int64_t>(rank + 1),
+              std::vector<int64_t>(rank + 1)};
+    for (size_t d = rank; d-- > 0; row /= outer[d].size) at.index[d] = row % outer[d].size;
+    SumFrom(at, 0);
+    return at;
+  }
+
+  void SumFrom(Cursor& at, size_t first) const {
+    for (size_t d = first; d < outer.size(); ++d) {
+      const int64_t source = outer[d].sources[static_cast<size_t>(at.index[d])];
+      at.out[d + 1] = at.out[d] + at.index[d] * outer[d].step;
+      at.in[d + 1] = at.in[d] + std::max<int64_t>(source, 0);
+      at.filled[d + 1] = at.filled[d] + (source == kNoSource);
+    }
+  }
+
+  void Advance(Cursor& at) const {
+    size_t d = outer.size();
+    while (d-- > 0) {
+      if (++at.index[d] < outer[d].size) return SumFrom(at, d);
+      at.index[d] = 0;
+    }
+  }
+
+  // The last row, which another may be a copy of.
   struct Placed {
     char* out = nullptr;
     const char* in = nullptr;
   };
 
-  void Place(char* out, const char* in, int64_t row, Placed& last) const {
-    bool filled = false;
-    for (size_t d = outer.size(); d-- > 0;) {
-      const Axis& axis = outer[d];
-      int64_t i = row % axis.size;
-      row /= axis.size;
-      out += i * axis.step;
-      int64_t source = axis.sources[static_cast<size_t>(i)];
-      filled = filled || source == kNoSource;
-      in += source;
-    }
+  void Place(char* out, const char* in, bool filled, Placed& last) const {
     if (filled) return Fill(out, inner.size);
     if (last.in == in && inner.step == element) {
       std::memcpy(out, last.out, static_cast<size_t>(inner.size * element));

@@ -37,7 +37,8 @@ struct Numbers {
 
 template <class T>
 struct ChannelBody {
-  LoopNest slice;  // out, x of one channel
+  LoopNest slice;    // out, x of one channel
+  LoopNest members;  // out, x: where all channels of one start, if there are tables
   Lane out, in;
   int64_t channels, out_step, in_step;  // bytes between channels
   Numbers weight, bias, mean, variance;
@@ -45,15 +46,32 @@ struct ChannelBody {
   double epsilon;
   int bindings[2];
   const NormLoops<T>* loops;
-  // In the workspace, where channels follow each other in memory: a factor and a summand of each. -1: none.
-  int64_t tables_at = -1;
+  // In the workspace, where channels follow each other in memory, each `repeats` times: a factor and a
+  // summand for each element. -1: none.
+  int64_t tables_at = -1, repeats = 1;
 
   void operator()(const Frame& frame) const {
-    if (tables_at >= 0 && MakeTables(frame)) return Rows(frame);
+    if (tables_at >= 0) return Rows(frame, MakeTables(frame));
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(slice.count(), 1));
     ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) Channel(frame, c);
     });
+  }
+
+  // Where all channels of a member of the batch follow each other in memory, each of a few elements, a table
+  // has a factor for each of these: a long row instead of many short ones.
+  void TakeTables(Plan& plan, Tensor x, Tensor out, int channel) {
+    constexpr int64_t kShort = 64, kLongest = 32 * 1024;
+    int64_t inner = 1;
+    for (int d = x.shape.rank() - 1; d >= channel; --d) {
+      if (x.shape[d] != 1 && (x.strides[d] != inner || out.strides[d] != inner)) return;
+      if (d > channel) inner *= x.shape[d];
+      x.shape[d] = out.shape[d] = 1;
+    }
+    if (channels < 2 || inner > kShort || (inner > 1 && channels * inner > kLongest)) return;
+    repeats = inner;
+    members = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
+    tables_at = plan.AddWorkspace(3 * channels * repeats * static_cast<int64_t>(sizeof(T)));
   }
 
   struct Change {
@@ -63,7 +81,8 @@ struct ChannelBody {
       constexpr double kFar = 8;
       return std::abs(middle * factor) > kFar * std::max(1.0, std::abs(base_line));
     }
-    double shift() const { return base_line - middle * factor; }
+    // What is added where `near` was taken off before.
+    double ShiftBehind(double near) const { return base_line - (middle - near) * factor; }
   };
 
   Change ChangeOf(const Frame& frame, int64_t c) const {
@@ -74,40 +93,46 @@ struct ChannelBody {
 
   T* Tables(const Frame& frame) const { return reinterpret_cast<T*>(frame.workspace + tables_at); }
 
-  // False: a channel needs its mean to go first.
+  // True: there are channels whose mean goes first, so `middles` are needed.
   bool MakeTables(const Frame& frame) const {
-    T *factors = Tables(frame), *shifts = factors + channels;
-    for (int64_t c = 0; c < channels; ++c) {
+    const int64_t row = channels * repeats;
+    T *factors = Tables(frame), *shifts = factors + row, *middles = shifts + row;
+    bool far = false;
+    for (int64_t c = 0; c < channels; ++c, factors += repeats, shifts += repeats, middles += repeats) {
       const Change change = ChangeOf(frame, c);
-      if (change.far()) return false;
-      factors[c] = static_cast<T>(change.factor), shifts[c] = static_cast<T>(change.shift());
+      far |= change.far();
+      const T near = change.far() ? static_cast<T>(change.middle) : T{0};
+      std::fill_n(factors, repeats, static_cast<T>(change.factor));
+      std::fill_n(shifts, repeats, static_cast<T>(change.ShiftBehind(static_cast<double>(near))));
+      std::fill_n(middles, repeats, near);
     }
-    return true;
+    return far;
   }
 
   // A position at a time.
-  void Rows(const Frame& frame) const {
-    const T *factors = Tables(frame), *shifts = factors + channels;
-    ParallelFor(
-        slice.count(), std::max<int64_t>(1, LoopNest::kGrain / channels), [&](int64_t begin, int64_t end) {
-          char* base[2] = {frame.at[bindings[0]] + slice.offset(0), frame.at[bindings[1]] + slice.offset(1)};
-          slice.Walk(base, begin, end, [&](char** at, int64_t n) {
-            for (int64_t i = 0; i < n; ++i) {
-              loops->apply(reinterpret_cast<T*>(at[0] + i * slice.step(0)),
-                           reinterpret_cast<const T*>(at[1] + i * slice.step(1)), factors, shifts, T{0}, T{1},
-                           channels);
-            }
-          });
-        });
+  void Rows(const Frame& frame, bool far) const {
+    const int64_t row = channels * repeats;
+    const T *factors = Tables(frame), *shifts = factors + row, *middles = shifts + row;
+    ParallelFor(members.count(), std::max<int64_t>(1, LoopNest::kGrain / row),
+                [&](int64_t begin, int64_t end) {
+                  char* base[2] = {frame.at[bindings[0]] + members.offset(0),
+                                   frame.at[bindings[1]] + members.offset(1)};
+                  members.Walk(base, begin, end, [&](char** at, int64_t n) {
+                    for (int64_t i = 0; i < n; ++i) {
+                      T* y = reinterpret_cast<T*>(at[0] + i * members.step(0));
+                      const T* x = reinterpret_cast<const T*>(at[1] + i * members.step(1));
+                      far ? loops->change(y, x, middles, factors, shifts, row)
+                          : loops->apply(y, x, factors, shifts, T{0}, T{1}, row);
+                    }
+                  });
+                });
   }
 
   void Channel(const Frame& frame, int64_t c) const {
     const Change change = ChangeOf(frame, c);
-    const T scale = static_cast<T>(change.factor), shift = static_cast<T>(change.shift());
     const bool far = change.far();
-    const T near = static_cast<T>(change.middle),
-            after = static_cast<T>(change.base_line -
-                                   (change.middle - static_cast<double>(near)) * change.factor);
+    const T near = far ? static_cast<T>(change.middle) : T{0}, scale = static_cast<T>(change.factor),
+            shift = static_cast<T>(change.ShiftBehind(static_cast<double>(near)));
     char* base[2] = {frame.at[bindings[0]] + slice.offset(0) + c * out_step,
                      frame.at[bindings[1]] + slice.offset(1) + c * in_step};
     slice.Walk(base, 0, slice.count(), [&](char** at, int64_t n) {
@@ -119,7 +144,7 @@ struct ChannelBody {
         const auto* from = static_cast<const T*>(in.Load(x, at[1] + i * slice.step(1), m));
         if (far) {
           loops->apply(to, from, nullptr, nullptr, near, scale, m);
-          loops->scale(to, to, T{1}, after, m);
+          loops->scale(to, to, T{1}, shift, m);
         } else {
           loops->scale(to, from, scale, shift, m);
         }
@@ -136,10 +161,8 @@ void PlanChannelsAs(Plan& plan, double epsilon, DType compute, const ChannelOper
   body.channels = x.shape[channel];
   body.in_step = x.strides[channel] * static_cast<int64_t>(BytesOf(x.dtype));
   body.out_step = out.strides[channel] * static_cast<int64_t>(BytesOf(out.dtype));
-  constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
-  if (x.dtype == compute && out.dtype == compute && BytesOf(compute) == sizeof(T) && body.in_step == kBytes &&
-      body.out_step == kBytes && body.channels > 1)
-    body.tables_at = plan.AddWorkspace(2 * body.channels * kBytes);
+  if (x.dtype == compute && out.dtype == compute && BytesOf(compute) == sizeof(T))
+    body.TakeTables(plan, x, out, channel);
   x.shape[channel] = out.shape[channel] = 1;
   body.slice = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
   body.out = Lane(out.dtype, compute, body.slice.step(0));

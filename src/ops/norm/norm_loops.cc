@@ -5,9 +5,11 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_NORM_LOOPS_ONCE
 #define BELAY_OPS_NORM_LOOPS_ONCE
+#include <algorithm>
 #include <cmath>
 #endif
 
@@ -33,6 +35,11 @@ void Apply(T* y, const T* x, const T* weight, const T* bias, T shift, T factor, 
 }
 
 template <class T>
+void Change(T* y, const T* x, const T* shift, const T* factor, const T* bias, int64_t n) {
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift[i]) * factor[i] + bias[i];
+}
+
+template <class T>
 void Scale(T* y, const T* x, T factor, T shift, int64_t n) {
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor + shift;
 }
@@ -40,6 +47,11 @@ void Scale(T* y, const T* x, T factor, T shift, int64_t n) {
 template <class T>
 void AddSquares(T* sum, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] += x[i] * x[i];
+}
+
+template <class T>
+void AddSizes(T* sum, const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum[i] += std::abs(x[i]);
 }
 
 template <class T>
@@ -59,10 +71,9 @@ void Deviations(const T* x, T shift, int64_t n, double* sum, double* squares) {
   for (int64_t k = 0; k < kLanes; ++k) *sum += sums[k], *squares += sums_of_squares[k];
 }
 
-// The sum of of(vector of x) over a row; what is left behind whole vectors is one of them that is partly
-// zero.
+// The sum of of(vector of x) over a row, whose last vector has `rest` behind the end: of(rest) is 0.
 template <class Of>
-HWY_INLINE float SumOf(const float* x, int64_t n, const Of& of) {
+HWY_INLINE float SumOf(const float* x, int64_t n, float rest, const Of& of) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   auto even = hn::Zero(d), odd = hn::Zero(d);
@@ -72,36 +83,73 @@ HWY_INLINE float SumOf(const float* x, int64_t n, const Of& of) {
     odd = hn::Add(odd, of(hn::LoadU(d, x + i + lanes)));
   }
   if (i + lanes <= n) even = hn::Add(even, of(hn::LoadU(d, x + i))), i += lanes;
-  if (i < n) {
-    const auto mask = hn::FirstN(d, static_cast<size_t>(n - i));
-    odd = hn::Add(odd, hn::IfThenElseZero(mask, of(hn::MaskedLoad(mask, d, x + i))));
-  }
+  if (i < n) odd = hn::Add(odd, of(LoadSome(d, x + i, n - i, rest)));
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
 }
 
-HWY_ATTR bool Row(float* y, const float* x, const float* weight, const float* bias, int64_t n,
-                  const RowRule& rule, RowMoments* found) {
+HWY_ATTR float SumOfSquares(const float* x, float shift, int64_t n) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  const auto sum = static_cast<double>(SumOf(x, n, [](V v) HWY_ATTR { return v; }));
-  const auto mean = static_cast<float>(sum * rule.share);
-  const V shift = hn::Set(d, mean);
-  const float squares = SumOf(x, n, [shift](V v) HWY_ATTR {
-    const V off = hn::Sub(v, shift);
+  const V middle = hn::Set(d, shift);
+  return SumOf(x, n, shift, [middle](V v) HWY_ATTR {
+    const V off = hn::Sub(v, middle);
     return hn::Mul(off, off);
   });
-  found->mean = static_cast<double>(mean), found->variance = static_cast<double>(squares) * rule.share;
+}
+
+HWY_INLINE float FactorOf(double variance, const RowRule& rule) {
+  const double root =
+      rule.epsilon_outside ? std::sqrt(variance) + rule.epsilon : std::sqrt(variance + rule.epsilon);
+  return static_cast<float>(1 / root);
+}
+
+// A row within one vector. False: its mean is far from zero, and nothing was written.
+HWY_ATTR bool RowOfOne(float* y, const float* x, const float* weight, const float* bias, int64_t n,
+                       const RowRule& rule, RowMoments* found) {
+  const hn::ScalableTag<float> d;
+  const auto values = LoadSome(d, x, n, 0);
+  const auto share = static_cast<float>(rule.share);
+  const auto mean = rule.centred ? hn::Mul(hn::SumOfLanes(d, values), hn::Set(d, share)) : hn::Zero(d);
+  const auto off = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), hn::Sub(values, mean));
+  found->mean = static_cast<double>(hn::GetLane(mean));
+  found->variance = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Mul(off, off)))) * rule.share;
   if (found->mean * found->mean > rule.far * found->variance) return false;
-  const double root = rule.epsilon_outside ? std::sqrt(found->variance) + rule.epsilon
-                                           : std::sqrt(found->variance + rule.epsilon);
-  found->factor = static_cast<float>(1 / root);
-  Apply(y, x, weight, bias, mean, found->factor, n);
+  found->factor = FactorOf(found->variance, rule);
+  auto result = hn::Mul(off, hn::Set(d, found->factor));
+  if (weight != nullptr) result = hn::Mul(result, LoadSome(d, weight, n, 0));
+  if (bias != nullptr) result = hn::Add(result, LoadSome(d, bias, n, 0));
+  StoreSome(result, d, y, n);
   return true;
 }
 
-constexpr NormLoops<float> kF32{&Apply<float>, &Scale<float>, &AddSquares<float>, &Deviations<float>, &Row};
-constexpr NormLoops<double> kF64{&Apply<double>, &Scale<double>, &AddSquares<double>, &Deviations<double>,
-                                 nullptr};
+HWY_ATTR void Row(float* y, const float* x, const float* weight, const float* bias, int64_t n,
+                  const RowRule& rule, RowMoments* found) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  if (n <= static_cast<int64_t>(hn::Lanes(d)) && RowOfOne(y, x, weight, bias, n, rule, found)) return;
+  float mean = 0;
+  if (rule.centred) {
+    const auto sum = static_cast<double>(SumOf(x, n, 0, [](V v) HWY_ATTR { return v; }));
+    mean = static_cast<float>(sum * rule.share);
+  }
+  found->mean = static_cast<double>(mean);
+  found->variance = static_cast<double>(SumOfSquares(x, mean, n)) * rule.share;
+  if (found->mean * found->mean > rule.far * found->variance) {
+    double rest, squares;
+    Deviations(x, mean, n, &rest, &squares);
+    rest *= rule.share;
+    found->mean += rest, found->variance = std::max(squares * rule.share - rest * rest, 0.0);
+    Apply(y, x, static_cast<const float*>(nullptr), static_cast<const float*>(nullptr), mean, 1.0f, n);
+    x = y, mean = static_cast<float>(rest);
+  }
+  found->factor = FactorOf(found->variance, rule);
+  Apply(y, x, weight, bias, mean, found->factor, n);
+}
+
+constexpr NormLoops<float> kF32{&Apply<float>,    &Change<float>,     &Scale<float>, &AddSquares<float>,
+                                &AddSizes<float>, &Deviations<float>, &Row};
+constexpr NormLoops<double> kF64{&Apply<double>,    &Change<double>,     &Scale<double>, &AddSquares<double>,
+                                 &AddSizes<double>, &Deviations<double>, nullptr};
 const NormLoops<float>& NormsF32() { return kF32; }
 const NormLoops<double>& NormsF64() { return kF64; }
 

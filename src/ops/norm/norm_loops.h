@@ -5,12 +5,13 @@
 
 namespace belay::ops {
 
-// How the factor of a row comes from its variance, and from what mean on it needs more digits.
+// How the moments of a row become a factor, and from what mean on they need more digits.
 struct RowRule {
   double share;  // of an element in a mean
   double epsilon;
   bool epsilon_outside;
-  double far;  // squares of means, in variances
+  bool centred;  // on the mean; otherwise on zero
+  double far;    // squares of means, in variances
 };
 
 struct RowMoments {
@@ -22,14 +23,16 @@ template <class T>
 struct NormLoops {
   // y = (x - shift) * factor * weight + bias; weight and bias may be null
   void (*apply)(T* y, const T* x, const T* weight, const T* bias, T shift, T factor, int64_t n);
+  // y = (x - shift) * factor + bias, each with an element of its own
+  void (*change)(T* y, const T* x, const T* shift, const T* factor, const T* bias, int64_t n);
   // y = x * factor + shift
   void (*scale)(T* y, const T* x, T factor, T shift, int64_t n);
   void (*add_squares)(T* sum, const T* x, int64_t n);
+  void (*add_sizes)(T* sum, const T* x, int64_t n);
   // The sums of x - shift and of its squares.
   void (*deviations)(const T* x, T shift, int64_t n, double* sum, double* squares);
-  // A short row by its own moments, in one turn; weight and bias may be null. False: its mean is far from
-  // zero, and nothing was written. Null for doubles.
-  bool (*row)(T* y, const T* x, const T* weight, const T* bias, int64_t n, const RowRule& rule,
+  // A short row by its own moments, in one turn; weight and bias may be null. Null for doubles.
+  void (*row)(T* y, const T* x, const T* weight, const T* bias, int64_t n, const RowRule& rule,
               RowMoments* found);
 };
 

@@ -65,7 +65,8 @@ struct NormBody {
   int64_t offsets[Slices::kMost];
   DType stat_type[2];  // of the statistics that are written; not defined where they are not
   bool weighted, biased, all_direct, short_rows;
-  double share;  // of an element in a mean
+  bool by_one;  // there is one weight and one bias for a slice
+  RowRule rule;
   const NormLoops<T>* loops;
 
   struct Statistics {
@@ -90,9 +91,13 @@ struct NormBody {
     const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 8 / std::max<int64_t>(inner.count(), 1));
     slice = {plan, slices.count, grain, Direct() ? 0 : inner.count()};
     all_direct = AllDirect();
-    short_rows = all_direct && how.statistic == Statistic::kMoments && loops->row != nullptr &&
-                 inner.count() <= kShortRow;
-    share = Inverse(static_cast<double>(inner.count()));
+    by_one = Direct() && lanes[kOut].direct() && (weighted || biased) &&
+             (!weighted || lanes[kWeight].repeats()) && (!biased || lanes[kBias].repeats());
+    const bool by_squares = how.statistic == Statistic::kMoments || how.statistic == Statistic::kMeanSquare;
+    short_rows = (all_direct || by_one) && by_squares && loops->row != nullptr && inner.count() <= kShortRow;
+    const double size = static_cast<double>(inner.count());
+    rule = {Inverse(size), how.epsilon, how.epsilon_outside, how.statistic == Statistic::kMoments,
+            kFarMean * kFarMean};
   }
 
   bool Direct() const { return lanes[kX].direct() && inner.row() == inner.count(); }
@@ -110,7 +115,9 @@ struct NormBody {
   SliceMoments Slice(char** at, T* buffer) const {
     const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
     Statistics found;
-    if (!short_rows || !ShortRow(at, x, &found)) {
+    if (short_rows) {
+      found = ShortRow(at, x);
+    } else {
       found = StatisticsOf(x, inner.count());
       if (all_direct && found.rest == 0) {
         loops->apply(reinterpret_cast<T*>(at[kOut]), x, WeightAt(at), BiasAt(at), found.shift, found.factor,
@@ -126,17 +133,20 @@ struct NormBody {
     return found.moments;
   }
 
-  bool ShortRow(char** at, const T* x, Statistics* found) const {
-    const RowRule rule{share, how.epsilon, how.epsilon_outside, kFarMean * kFarMean};
-    RowMoments moments;
-    if (!loops->row(reinterpret_cast<T*>(at[kOut]), x, WeightAt(at), BiasAt(at), inner.count(), rule,
-                    &moments))
-      return false;
-    *found = {.shift = static_cast<T>(moments.mean),
-              .factor = static_cast<T>(moments.factor),
-              .rest = 0,
-              .moments = {moments.mean, moments.variance}};
-    return true;
+  Statistics ShortRow(char** at, const T* x) const {
+    RowMoments found;
+    T* y = reinterpret_cast<T*>(at[kOut]);
+    if (by_one) {
+      loops->row(y, x, nullptr, nullptr, inner.count(), rule, &found);
+      const T weight = weighted ? One(kWeight, at) : T{1}, bias = biased ? One(kBias, at) : T{0};
+      loops->scale(y, y, weight, bias, inner.count());
+    } else {
+      loops->row(y, x, WeightAt(at), BiasAt(at), inner.count(), rule, &found);
+    }
+    return {.shift = static_cast<T>(found.mean),
+            .factor = static_cast<T>(found.factor),
+            .rest = 0,
+            .moments = {found.mean, found.variance}};
   }
 
   void Apply(char** at, const T* x, const Statistics& found) const {
@@ -170,6 +180,11 @@ struct NormBody {
     return lanes[slot].Load(buffer, p[slot] + i * inner.step(slot), m);
   }
 
+  T One(Slot slot, char** at) const {
+    T value;
+    return *static_cast<const T*>(lanes[slot].Load(&value, at[slot], 1));
+  }
+
   const T* Gathered(char** at, T* buffer) const {
     T* next = buffer;
     inner.Walk(at, 0, inner.count(), [&](char** p, int64_t n) {
@@ -200,14 +215,14 @@ struct NormBody {
   static constexpr double kFarMean = 4;  // deviations
 
   Statistics Moments(const T* x, int64_t n) const {
-    const T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) * share);
-    double variance = Folded(Fold::kSumOfSquares, x, n, mean) * share, rest = 0;
+    const T mean = static_cast<T>(Folded(Fold::kSum, x, n, 0) * rule.share);
+    double variance = Folded(Fold::kSumOfSquares, x, n, mean) * rule.share, rest = 0;
     const auto square = static_cast<double>(mean) * static_cast<double>(mean);
     if (n > kLongRow || square > kFarMean * kFarMean * variance) {
       double squares;
       loops->deviations(x, mean, n, &rest, &squares);
-      rest *= share;
-      variance = std::max(squares * share - rest * rest, 0.0);
+      rest *= rule.share;
+      variance = std::max(squares * rule.share - rest * rest, 0.0);
     }
     const double root =
         how.epsilon_outside ? std::sqrt(variance) + how.epsilon : std::sqrt(variance + how.epsilon);
@@ -219,9 +234,9 @@ struct NormBody {
 
   double MeanSquare(const T* x, int64_t n) const {
     double sum, squares;
-    if (n <= kLongRow) return Folded(Fold::kSumOfSquares, x, n, 0) * share;
+    if (n <= kLongRow) return Folded(Fold::kSumOfSquares, x, n, 0) * rule.share;
     loops->deviations(x, 0, n, &sum, &squares);
-    return squares * share;
+    return squares * rule.share;
   }
 
   Statistics StatisticsOf(const T* x, int64_t n) const {
@@ -274,8 +289,11 @@ void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormO
   body.inner = LoopNest(parts[kX].shape,
                         {Operand{&parts[0]}, Operand{&parts[1]}, Operand{&parts[2]}, Operand{&parts[3]}});
   for (int k = 0; k < 4; ++k) {
-    // Weights take part as they are; only x and the result are of the type that is computed.
-    body.lanes[k] = Lane(parts[k].dtype, k < 2 ? compute : body.Type(), body.inner.step(k));
+    // Weights take part as they are; only x and the result are of the type that is computed. A slice of one
+    // element lies as it is computed.
+    const bool lone = k < 2 && body.inner.count() == 1;
+    body.lanes[k] = Lane(parts[k].dtype, k < 2 ? compute : body.Type(),
+                         lone ? static_cast<int64_t>(BytesOf(parts[k].dtype)) : body.inner.step(k));
   }
   body.how = how;
   body.stat_type[0] = o.shift.present() ? o.shift.dtype() : DType::kUndefined;

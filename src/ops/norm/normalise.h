@@ -36,6 +36,11 @@ struct NormOperands {
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask);
 
+// The same for kSizes and kLength along one dimension, without weights; lines that lie side by side are taken
+// so.
+void PlanLengthAlong(Plan& plan, const Normalisation& how, DType compute, const Operand& x,
+                     const Operand& out, int dim);
+
 // Groups of channels, which are dimension 1. The weights have one dimension, with an element for each
 // channel, or for each group; the statistics have one for each group of each batch member.
 void PlanGroupNorm(Plan& plan, double epsilon, DType compute, const NormOperands& operands, int64_t groups,

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_SOFTMAX_ONCE
 #define BELAY_OPS_SOFTMAX_ONCE
@@ -54,9 +55,8 @@ HWY_ATTR float MaxF32(const float* x, int64_t n) {
     a = hn::Max(a, hn::LoadU(d, x + i));
     b = hn::Max(b, hn::LoadU(d, x + i + step));
   }
-  float most = hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
-  for (; i < n; ++i) most = x[i] > most ? x[i] : most;
-  return most;
+  for (; i < n; i += step) a = hn::Max(a, LoadSome(d, x + i, n - i, hn::GetLane(least)));
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
 }
 
 HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) {
@@ -73,13 +73,13 @@ HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) 
     hn::StoreU(a, d, out + i);
     hn::StoreU(b, d, out + i + step);
   }
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_a, sum_b)));
-  const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) {
-    out[i] = hn::GetLane(ExpOfNegative(one, hn::Set(one, x[i] - most)));
-    sum += out[i];
+  for (; i < n; i += step) {  // behind the end e^-inf, which is 0
+    const auto a = hn::Sub(LoadSome(d, x + i, n - i, -std::numeric_limits<float>::infinity()), shift);
+    const auto power = ExpOfNegative(d, a);
+    sum_a = hn::Add(sum_a, power);
+    StoreSome(power, d, out + i, n - i);
   }
-  return sum;
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_a, sum_b)));
 }
 
 // In pieces, whose sums are added in f64: the error of a row does not grow with its length.
@@ -102,36 +102,29 @@ HWY_ATTR void ExpAddF32(float* out, float* sum, const float* x, const float* mos
     hn::StoreU(v, d, out + i);
     hn::StoreU(hn::Add(hn::LoadU(d, sum + i), v), d, sum + i);
   }
-  const hn::CappedTag<float, 1> one;
-  for (; i < n; ++i) {
-    out[i] = hn::GetLane(ExpOfNegative(one, hn::Set(one, x[i] - most[i])));
-    sum[i] += out[i];
-  }
+  if (i == n) return;
+  const int64_t rest = n - i;
+  const auto lowered = hn::Sub(LoadSome(d, x + i, rest, 0), LoadSome(d, most + i, rest, 0));
+  const auto v = ExpOfNegative(d, lowered);
+  StoreSome(v, d, out + i, rest);
+  StoreSome(hn::Add(LoadSome(d, sum + i, rest, 0), v), d, sum + i, rest);
 }
 
 // A row is one vector.
-#if HWY_MEM_OPS_MIGHT_FAULT && HWY_TARGET != HWY_AVX2  // masked floats of AVX2 are its own
-constexpr auto* kShortRows = static_cast<decltype(SoftmaxLoops<float>::short_rows)>(nullptr);
-constexpr int64_t kMostShort = 0;
-#else
 HWY_ATTR void ShortRows(float* out, int64_t out_step, const float* x, int64_t step, int64_t rows, int64_t n,
                         bool logarithm) {
   const hn::ScalableTag<float> d;
-  const auto mask = hn::FirstN(d, static_cast<size_t>(n));
-  const auto least = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int64_t row = 0; row < rows; ++row, x += step, out += out_step) {
-    const auto values = hn::IfThenElse(mask, hn::MaskedLoad(mask, d, x), least);
+    const auto values = LoadSome(d, x, n, -std::numeric_limits<float>::infinity());
     const auto lowered = hn::Sub(values, hn::MaxOfLanes(d, values));
     const auto powers = ExpOfNegative(d, lowered);
     const auto sum = hn::SumOfLanes(d, powers);
     const auto result = logarithm ? hn::Sub(lowered, hn::Set(d, Log(hn::GetLane(sum))))
                                   : hn::Mul(powers, hn::Set(d, 1 / hn::GetLane(sum)));
-    hn::BlendedStore(result, mask, d, out);
+    StoreSome(result, d, out, n);
   }
 }
-constexpr auto* kShortRows = &ShortRows;
 constexpr int64_t kMostShort = hn::MaxLanes(hn::ScalableTag<float>());
-#endif
 
 double MaxF64(const double* x, int64_t n) {
   double most = -std::numeric_limits<double>::infinity();
@@ -171,7 +164,7 @@ void LowerBy(T* out, const T* x, const T* most, const T* log, int64_t n) {
 
 constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,    &ExpSumF32,      &Scale<float>, &MaxOf<float>,
                                         &ExpAddF32, &ScaleBy<float>, &Lower<float>, &LowerBy<float>,
-                                        kShortRows, kMostShort};
+                                        &ShortRows, kMostShort};
 constexpr SoftmaxLoops<double> kLoopsF64{
     &MaxF64,          &ExpSumF64,     &Scale<double>,   &MaxOf<double>, &ExpAddF64,
     &ScaleBy<double>, &Lower<double>, &LowerBy<double>, nullptr,        0};

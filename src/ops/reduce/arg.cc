@@ -31,7 +31,8 @@ struct ArgBody {
   DType computed, value_type, index_type;
   int bindings[3];  // of an absent output: the input's, and its type is not defined
   bool side_by_side;
-  bool turned;  // side by side once rows that lie along memory are turned
+  bool in_rows;  // lines are short and packed: many are folded in one turn
+  bool turned;   // side by side once rows that lie along memory are turned
   Extreme extreme;
   const FoldLoops<T>* loops;  // largest or least
 
@@ -43,7 +44,7 @@ struct ArgBody {
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / size);
     ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
       lines.Walk(base, begin, end, [this](char** at, int64_t n) {
-        int64_t width = side_by_side ? kBlock : 1;
+        int64_t width = side_by_side || in_rows ? kBlock : 1;
         for (int64_t i = 0; i < n; i += width) {
           int64_t m = std::min(width, n - i);
           Lines(at[0] + i * lines.step(0), at[1] + i * lines.step(1), at[2] + i * lines.step(2), m);
@@ -71,12 +72,14 @@ struct ArgBody {
     return n - 1;
   }
 
-  // m lines side by side, or one.
+  // m lines side by side or packed, or one.
   void Lines(char* out, char* indices, const char* src, int64_t m) const {
-    if (!side_by_side) return Line(out, indices, src);
+    if (!side_by_side && !in_rows) return Line(out, indices, src);
     alignas(64) T best[kBlock];
     alignas(64) Place where[kBlock];
-    if (extreme.largest) {
+    if (in_rows) {
+      Rows(best, where, reinterpret_cast<const T*>(src), m);
+    } else if (extreme.largest) {
       extreme.last ? Across(best, where, src, m, [](T x, T y) { return x >= y; })
                    : Across(best, where, src, m, [](T x, T y) { return x > y; });
     } else {
@@ -85,6 +88,16 @@ struct ArgBody {
     }
     if (IsKnown(value_type)) StoreAll(out, value_type, lines.step(0), computed, best, m);
     if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), kPlaceType, where, m);
+  }
+
+  void Rows(T* best, Place* where, const T* x, int64_t m) const {
+    static constexpr T kZeros[kBlock] = {};
+    loops->fold_rows(best, x, m, size, kZeros);
+    for (int64_t r = 0; r < m; ++r) {
+      const T* row = x + r * size;
+      where[r] = static_cast<Place>(FirstOf(best[r], row, size));
+      best[r] = row[where[r]];
+    }
   }
 
   template <class Wins>
@@ -153,11 +166,12 @@ void PlanPlaceAs(Plan& plan, DType computed, Extreme extreme, const Operand& sel
   auto element = static_cast<int64_t>(BytesOf(in.dtype));
   const bool across = body.step != element && body.lines.step(2) == element;
   const bool countable = body.size <= std::numeric_limits<typename ArgBody<T>::Place>::max();
-  body.side_by_side =
-      body.size > 1 && countable && (across || (body.size <= kShortLine && body.lines.row() > kShortLine));
+  body.side_by_side = countable && (across || (body.size <= kShortLine && body.lines.row() > kShortLine));
   body.in = Lane(in.dtype, computed, body.side_by_side ? body.lines.step(2) : body.step);
   body.turned = body.side_by_side && !across && body.size <= kShortLine && body.size >= Square<T>::kSide &&
                 Lane(in.dtype, computed, element).direct() && body.step == element;
+  body.in_rows = !body.side_by_side && countable && body.size <= kBlock && body.in.direct() &&
+                 body.step == element && body.lines.step(2) == body.size * element;
   body.computed = ComputeType(computed);
   body.value_type = values.present() ? values.dtype() : DType::kUndefined;
   body.index_type = indices.present() ? indices.dtype() : DType::kUndefined;

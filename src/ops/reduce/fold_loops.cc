@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_FOLD_ONCE
 #define BELAY_OPS_FOLD_ONCE
@@ -109,21 +110,6 @@ HWY_INLINE void FoldHalves(D d, hn::Vec<D>* lane) {
   }
 }
 
-// n elements, and what folding starts with behind them.
-template <class F, class D>
-HWY_INLINE hn::Vec<D> LoadSome(D d, const hn::TFromD<D>* x, int64_t n) {
-  using T = hn::TFromD<D>;
-  if (n >= static_cast<int64_t>(hn::MaxLanes(d))) return hn::LoadU(d, x);
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  const auto some = hn::FirstN(d, static_cast<size_t>(n));
-  return hn::IfThenElse(some, hn::MaskedLoad(some, d, x), hn::Set(d, F::template kStart<T>));
-#else  // there a masked load reads all the same
-  alignas(64) T some[hn::MaxLanes(D())];
-  std::fill(std::copy_n(x, n, some), some + hn::MaxLanes(D()), F::template kStart<T>);
-  return hn::Load(d, some);
-#endif
-}
-
 // In so many lanes, whatever a vector has of them, so that every processor gives the same number.
 template <int kLanes, class T, class F>
 T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
@@ -143,7 +129,8 @@ T FoldLanes(const T* x, int64_t n, Elements<T> elements, T p) {
     for (; i + kLanes <= m; i += kLanes) add(from + i);
     Each<kVectors>([&](int v) {
       const int64_t first = i + v * kEach;
-      if (first < m) lane[v] = F::Merge(d, lane[v], LoadSome<F>(d, from + first, m - first));
+      if (first < m)
+        lane[v] = F::Merge(d, lane[v], LoadSome(d, from + first, m - first, F::template kStart<T>));
     });
   }
   FoldHalves<kVectors / 2, F>(d, lane);
@@ -197,6 +184,11 @@ void MergeRows(T* acc, const T* x, int64_t step, int64_t rows, int64_t n) {
     }
     hn::StoreU(a, d, to), hn::StoreU(b, d, to + lanes);
     hn::StoreU(c, d, to + 2 * lanes), hn::StoreU(e, d, to + 3 * lanes);
+  }
+  for (; i + lanes <= n || (kMasksGuard && i < n); i += lanes) {
+    auto some = LoadSome(d, acc + i, n - i, T{0});
+    for (int64_t r = 0; r < rows; ++r) some = F::Merge(d, some, LoadSome(d, x + r * step + i, n - i, T{0}));
+    StoreSome(some, d, acc + i, n - i);
   }
   for (int64_t r = 0; i < n && r < rows; ++r) MergeInto<T, F>(acc + i, x + r * step + i, n - i);
 }

@@ -80,9 +80,19 @@ struct ReduceBody {
       return kept.Walk(base, 0, kept.count(),
                        [this](char** at, int64_t n) { Results(at[0], at[1], n, true); });
     }
-    ParallelFor(kept.count(), Grain(), [&](int64_t begin, int64_t end) {
-      kept.Walk(base, begin, end, [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
+    const int64_t unit = side_by_side && RowsTogether(kept.row()) > 1 ? kept.row() : 1;
+    ParallelFor(kept.count() / unit, std::max<int64_t>(1, Grain() / unit), [&](int64_t begin, int64_t end) {
+      kept.Walk(base, begin * unit, end * unit,
+                [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
     });
+  }
+
+  // How many rows of n results, which follow each other, are folded as if they were one: rows of a few
+  // elements cost more than what is in them.
+  int64_t RowsTogether(int64_t n) const {
+    constexpr int64_t kFew = 8;
+    if (n > kFew || !folded.has_one_level() || folded.step(0) != n * kept.step(1)) return 1;
+    return std::min(kSide / n, folded.count());
   }
 
   // Of rows that are folded each core takes a part as long as it can: long parts of rows come from memory
@@ -106,28 +116,32 @@ struct ReduceBody {
     for (int64_t i = 0; i < n; ++i) Result(out + i * kept.step(0), in_base + i * kept.step(1), split);
   }
 
-  // Rows of at most kBlock elements, many at a time: what one costs beside its elements is little.
+  // Rows of at most kBlock elements, many at a time: what one costs beside its elements is little. Of a
+  // result's rows that lie apart each is folded so, and then they are.
   void Rows(char* out, const char* in_base, int64_t n) const {
-    alignas(64) T packed[kBlock], totals[kBlock], p[kBlock];
-    const int64_t size = folded.count();
+    alignas(64) T packed[kBlock], totals[kBlock], more[kBlock], p[kBlock];
+    const int64_t size = folded.row(), apart = folded.rows() > 1 ? folded.row_step(0) : 0;
     const bool in_memory = in.direct() && computed == kTypeOf<T> && kept.step(1) == size * folded.step(0);
     const int64_t together = in_memory ? kBlock : kBlock / size;
     std::fill_n(p, std::min(together, n), static_cast<T>(how.power));
     for (int64_t i = 0; i < n; i += together) {
       const int64_t m = std::min(together, n - i);
-      const char* first = in_base + i * kept.step(1);
-      const T* rows = in_memory ? reinterpret_cast<const T*>(first) : PackedRows(packed, first, m);
-      if (before != nullptr) Around(p, rows, m);
-      loops->fold_rows(totals, rows, m, size, p);
-      for (int64_t r = 0; how.around_mean && r < m; ++r) {
-        totals[r] = AroundExactMean(first + r * kept.step(1), totals[r], p[r]);
+      for (int64_t each = 0; each < folded.rows(); ++each) {
+        const char* first = in_base + i * kept.step(1) + each * apart;
+        const T* rows = in_memory ? reinterpret_cast<const T*>(first) : PackedRows(packed, first, m);
+        if (before != nullptr) Around(p, rows, m);
+        loops->fold_rows(each == 0 ? totals : more, rows, m, size, p);
+        if (each != 0) loops->merge_into(totals, more, m);
+        for (int64_t r = 0; how.around_mean && r < m; ++r) {
+          totals[r] = AroundExactMean(first + r * kept.step(1), totals[r], p[r]);
+        }
       }
       StoreAll(out + i * kept.step(0), totals, p, m);
     }
   }
 
   const T* PackedRows(T* packed, const char* from, int64_t m) const {
-    const int64_t size = folded.count();
+    const int64_t size = folded.row();
     if (kept.step(1) == size * folded.step(0)) return Load(packed, from, m * size);
     for (int64_t r = 0; r < m; ++r) {
       const T* row = Load(packed + r * size, from + r * kept.step(1), size);
@@ -230,38 +244,53 @@ struct ReduceBody {
     constexpr uint64_t kGroup = 64;
     alignas(64) T sums[kLevels][kSide];
     alignas(64) T buffer[kBlock];
-    const int levels = static_cast<uint64_t>(folded.count()) < kGroup ? 1 : kLevels;
-    for (int level = 0; level < levels; ++level) std::fill_n(sums[level], n, loops->start);
+    const int64_t together = RowsTogether(n), width = n * together;
+    const int levels = static_cast<uint64_t>(folded.count() / together) < kGroup ? 1 : kLevels;
+    for (int level = 0; level < levels; ++level) std::fill_n(sums[level], width, loops->start);
     uint64_t rows = 0;
     T p = static_cast<T>(how.power);
-    char* start[1] = {const_cast<char*>(in_base)};
     const bool as_they_are = loops->elements == nullptr && in.direct() && computed == kTypeOf<T>;
-    folded.Walk(start, 0, folded.count(), [&](char** at, int64_t m) {
+    const auto fold_row = [&](const char* row, int64_t size) {
+      for (int64_t i = 0; i < size; i += kBlock) {
+        const int64_t some = std::min(kBlock, size - i);
+        loops->fold_into(sums[0] + i, Load(buffer, row + i * kept.step(1), some), some, p);
+      }
+    };
+    const auto fold_rows = [&](const char* first, int64_t m, int64_t step) {
       for (int64_t j = 0; j < m;) {
-        const char* row = at[0] + j * folded.step(0);
+        const char* row = first + j * step;
         const int64_t group = as_they_are ? std::min<int64_t>(m - j, kGroup - rows % kGroup) : 1;
         if (as_they_are) {
-          loops->merge_rows(sums[0], reinterpret_cast<const T*>(row), folded.step(0) / int64_t{sizeof(T)},
-                            group, n);
-        }
-        for (int64_t i = 0; !as_they_are && i < n; i += kBlock) {
-          const int64_t some = std::min(kBlock, n - i);
-          loops->fold_into(sums[0] + i, Load(buffer, row + i * kept.step(1), some), some, p);
+          loops->merge_rows(sums[0], reinterpret_cast<const T*>(row), step / int64_t{sizeof(T)}, group,
+                            width);
+        } else {
+          fold_row(row, width);
         }
         j += group;
         uint64_t done = rows += static_cast<uint64_t>(group);
         for (int level = 0; level + 1 < levels && done % kGroup == 0; ++level, done /= kGroup) {
-          loops->merge_into(sums[level + 1], sums[level], n);
-          std::fill(sums[level], sums[level] + n, loops->start);
+          loops->merge_into(sums[level + 1], sums[level], width);
+          std::fill(sums[level], sums[level] + width, loops->start);
         }
       }
-    });
-    for (int level = 0; level + 1 < levels; ++level) {
-      loops->merge_into(sums[level + 1], sums[level], n);
+    };
+    if (together == 1) {
+      char* start[1] = {const_cast<char*>(in_base)};
+      folded.Walk(start, 0, folded.count(),
+                  [&](char** at, int64_t m) { fold_rows(at[0], m, folded.step(0)); });
+    } else {
+      const int64_t whole = folded.count() / together, step = together * folded.step(0);
+      fold_rows(in_base, whole, step);
+      fold_row(in_base + whole * step, (folded.count() - whole * together) * n);
     }
-    std::fill_n(buffer, std::min(kBlock, n), p);
+    for (int level = 0; level + 1 < levels; ++level) loops->merge_into(sums[level + 1], sums[level], width);
+    T* total = sums[levels - 1];
+    for (int64_t left = together, half = left / 2; left > 1; left -= half, half = left / 2) {
+      loops->merge_into(total, total + (left - half) * n, half * n);
+    }
+    if (how.finish != Finish::kNone) std::fill_n(buffer, std::min(kBlock, n), p);
     for (int64_t i = 0; i < n; i += kBlock)
-      StoreAll(out + i * kept.step(0), sums[levels - 1] + i, buffer, std::min(kBlock, n - i));
+      StoreAll(out + i * kept.step(0), total + i, buffer, std::min(kBlock, n - i));
   }
 
   // n <= kBlock elements as the accumulator's type.
@@ -409,8 +438,11 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   bool many = body.kept.count() > 1 && body.kept.row() > 1 && body.kept.step(1) != 0;
   body.side_by_side = body.before == nullptr && body.folded.count() > 0 && many &&
                       (body.folded.count() == 1 || body.kept.step(1) < body.folded.step(0));
-  body.rows_together =
-      body.folded.has_one_level() && body.folded.count() > 0 && body.folded.count() <= kBlock;
+  constexpr int64_t kFewRows = 64;  // are added up one after the other
+  const bool one_row = body.folded.has_one_level() && body.folded.count() <= kBlock;
+  const bool few_rows = body.folded.has_two_levels() && body.folded.row() <= kBlock &&
+                        body.folded.rows() <= kFewRows && body.before == nullptr;
+  body.rows_together = body.folded.count() > 0 && (one_row || few_rows);
   body.in = Lane(self.dtype(), wanted, body.side_by_side ? body.kept.step(1) : body.folded.step(0));
   plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
   plan.SetBody(body);

@@ -128,29 +128,38 @@ struct AffineBody {
   StridedCopy load, store;
   bool align;
   int bindings[2];
-  Scratch<T> theta_of, grid_of;
+  Scratch<T> theta_of, grid_of, row_of;  // row_of: the last coordinate of the points of a row
 
   void operator()(const Frame& frame) const {
     int64_t dims = shape.back(0), points = CountOf(shape) / (shape[0] * dims);
     T *theta = theta_of.At(frame), *grid = grid_of.At(frame);
     load.Run(reinterpret_cast<char*>(theta), frame.at[bindings[1]]);
-    for (int64_t i = 0; i < shape[0] * points; ++i) {
-      T place[kMostDims + 1];
-      place[dims] = 1;
-      int64_t rest = i % points;
-      for (int64_t d = 0; d < dims; ++d) {  // the last dimension's coordinate comes first
-        int64_t size = shape[static_cast<int>(dims - d)];
-        place[d] = Coordinate(rest % size, size);
-        rest /= size;
-      }
-      for (int64_t r = 0; r < dims; ++r) {
-        const T* row = theta + (i / points * dims + r) * (dims + 1);
-        T sum = 0;
-        for (int64_t c = 0; c <= dims; ++c) sum += row[c] * place[c];
-        grid[i * dims + r] = sum;
-      }
+    const int64_t width = shape.back(1);
+    T* along = row_of.At(frame);
+    for (int64_t i = 0; i < width; ++i) along[i] = Coordinate(i, width);
+    for (int64_t i = 0; i < shape[0] * points; i += width) {
+      Row(grid + i * dims, along, theta + i / points * dims * (dims + 1), i % points);
     }
     store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(grid));
+  }
+
+  // The points of a row, from `first` on: only their last coordinate, which comes first in a matrix, differs.
+  void Row(T* grid, const T* along, const T* matrix, int64_t first) const {
+    const int64_t dims = shape.back(0), width = shape.back(1);
+    T factor[kMostDims], rest[kMostDims], place[kMostDims];
+    for (int64_t d = 0; d < dims; ++d) {
+      const int64_t size = shape[static_cast<int>(dims - d)];
+      place[d] = Coordinate(first % size, size);
+      first /= size;
+    }
+    for (int64_t r = 0; r < dims; ++r) {
+      const T* row = matrix + r * (dims + 1);
+      factor[r] = row[0], rest[r] = row[dims];
+      for (int64_t c = 1; c < dims; ++c) rest[r] += row[c] * place[c];
+    }
+    for (int64_t i = 0; i < width; ++i) {
+      for (int64_t r = 0; r < dims; ++r) grid[i * dims + r] = factor[r] * along[i] + rest[r];
+    }
   }
 
   T Coordinate(int64_t i, int64_t size) const {
@@ -168,7 +177,8 @@ void PlanAffineIn(Plan& plan, DType compute, const Operand& theta, bool align, c
                      align,
                      {out.binding, theta.binding},
                      {plan, theta.tensor->count()},
-                     {plan, out.tensor->count()}};
+                     {plan, out.tensor->count()},
+                     {plan, out.tensor->shape.back(1)}};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 4);
   plan.SetBody(body);
 }

@@ -1,0 +1,159 @@
+// Slices of a few elements, which are taken together or within one vector.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/simd_targets.h"
+#include "ops/kernels.h"
+#include "ops/norm/normalise.h"
+#include "ops/reference/reference.h"
+#include "ops/testing/sample.h"
+
+namespace belay::ops {
+namespace {
+
+using reference::ForEach;
+using reference::Get;
+using reference::Real;
+using testing::Layout;
+using testing::Sample;
+
+TEST(ShortRows, ByTheirSquares) {
+  std::mt19937 rng(31);
+  for (int64_t n = 1; n <= 40; ++n) {
+    Sample x(DType::kF32, {7, n}), out(DType::kF32, {7, n}), gamma(DType::kF32, {n}),
+        rstd(DType::kF32, {7, 1});
+    x.Randomise(rng, 3), gamma.Randomise(rng, 2);
+    PlanRef plan = testing::NewPlan();
+    Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = gamma.BoundTo(*plan, Access::kRead, "gamma"),
+            y = out.BoundTo(*plan, Access::kWrite, "y");
+    kernels::RmsNorm(*plan, DType::kF32, in, w, 1e-6, y, rstd.BoundTo(*plan, Access::kWrite, "rstd"));
+    simd::SetLevel(static_cast<int>(n % 3));
+    testing::RunPlan(*plan);
+    for (int64_t r = 0; r < 7; ++r) {
+      Real square = 0;
+      for (int64_t i = 0; i < n; ++i) square += Get(x.tensor, {r, i}) * Get(x.tensor, {r, i}) / n;
+      const Real factor = 1 / std::sqrt(square + 1e-6L);
+      EXPECT_NEAR(double(Get(rstd.tensor, {r, 0}) / factor), 1, 1e-6);
+      for (int64_t i = 0; i < n; ++i) {
+        const Real want = Get(x.tensor, {r, i}) * factor * Get(gamma.tensor, {i});
+        ASSERT_NEAR(double(Get(out.tensor, {r, i})), double(want), 2e-6 * (1 + std::abs(double(want)))) << n;
+      }
+    }
+  }
+  simd::SetLevel(9);
+}
+
+TEST(ShortRows, WithOneWeightForEach) {
+  std::mt19937 rng(32);
+  for (int64_t inner : {1, 2, 3, 15, 16, 17, 40, 300}) {
+    for (int given = 0; given < 4; ++given) {
+      Sample x(DType::kF32, {2, 5, inner}), out(DType::kF32, {2, 5, inner}), gamma(DType::kF32, {5}),
+          beta(DType::kF32, {5});
+      x.Randomise(rng), gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
+      for (int64_t i = 0; i < inner; ++i) testing::Floats(x)[inner + i] += 500;  // far from zero
+      PlanRef plan = testing::NewPlan();
+      Operand in = x.BoundTo(*plan, Access::kRead, "x"), w, b;
+      if ((given & 1) != 0) w = gamma.BoundTo(*plan, Access::kRead, "gamma");
+      if ((given & 2) != 0) b = beta.BoundTo(*plan, Access::kRead, "beta");
+      NormOperands operands{in, out.BoundTo(*plan, Access::kWrite, "y"), w, b, {}, {}};
+      PlanGroupNorm(*plan, 1e-5, DType::kF32, operands, 5, false);
+      testing::RunPlan(*plan);
+      ForEach({2, 5}, [&](const Shape& c) {
+        Real mean = 0, variance = 0;
+        for (int64_t i = 0; i < inner; ++i) mean += Get(x.tensor, {c[0], c[1], i}) / inner;
+        for (int64_t i = 0; i < inner; ++i)
+          variance += std::pow(Get(x.tensor, {c[0], c[1], i}) - mean, 2) / inner;
+        for (int64_t i = 0; i < inner; ++i) {
+          Real want = (Get(x.tensor, {c[0], c[1], i}) - mean) / std::sqrt(variance + 1e-5L);
+          if (w.present()) want *= Get(gamma.tensor, {c[1]});
+          if (b.present()) want += Get(beta.tensor, {c[1]});
+          ASSERT_NEAR(double(Get(out.tensor, {c[0], c[1], i})), double(want), 3e-5) << inner << " " << given;
+        }
+      });
+    }
+  }
+}
+
+// Channels whose mean is far from zero need it taken off first.
+TEST(ShortRows, ChannelsByGivenStatistics) {
+  std::mt19937 rng(33);
+  for (bool far : {false, true}) {
+    for (const Shape& shape :
+         {Shape{3, 7}, Shape{4, 6, 5}, Shape{2, 3, 4, 16}, Shape{2, 3, 65}, Shape{1, 9, 2}}) {
+      for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+        const int64_t channels = shape[1];
+        Sample x(DType::kF32, shape, layout), out(DType::kF32, shape, layout),
+            weight(DType::kF32, {channels}), bias(DType::kF32, {channels}), mean(DType::kF32, {channels}),
+            variance(DType::kF32, {channels});
+        x.Randomise(rng), weight.Randomise(rng), bias.Randomise(rng), mean.Randomise(rng);
+        for (int64_t c = 0; c < channels; ++c) reference::Set(variance.tensor, {c}, c + 1);
+        if (far) {
+          reference::Set(mean.tensor, {1}, 50'000.25);
+          ForEach(shape, [&](const Shape& i) {
+            if (i[1] == 1) reference::Set(x.tensor, i, 50'000 + Get(x.tensor, i));
+          });
+        }
+        PlanRef plan = testing::NewPlan();
+        ChannelOperands operands;
+        operands.x = x.BoundTo(*plan, Access::kRead, "x");
+        operands.out = out.BoundTo(*plan, Access::kWrite, "y");
+        operands.weight = weight.BoundTo(*plan, Access::kRead, "weight");
+        operands.bias = bias.BoundTo(*plan, Access::kRead, "bias");
+        operands.mean = mean.BoundTo(*plan, Access::kRead, "mean");
+        operands.variance = variance.BoundTo(*plan, Access::kRead, "variance");
+        PlanChannelNorm(*plan, 1e-5, DType::kF32, operands, 1);
+        testing::RunPlan(*plan);
+        ForEach(shape, [&](const Shape& i) {
+          const Shape c{i[1]};
+          const Real want = (Get(x.tensor, i) - Get(mean.tensor, c)) /
+                                std::sqrt(Get(variance.tensor, c) + 1e-5L) * Get(weight.tensor, c) +
+                            Get(bias.tensor, c);
+          ASSERT_NEAR(double(Get(out.tensor, i)), double(want), 2e-5 * (1 + std::abs(double(want))))
+              << shape.ToString() << far;
+        });
+      }
+    }
+  }
+}
+
+TEST(ShortRows, LengthsAlongEveryDimension) {
+  std::mt19937 rng(34);
+  for (auto [type, allowed] : {std::pair{DType::kF32, 1e-6}, {DType::kF64, 1e-14}, {DType::kF16, 1e-3}}) {
+    for (const Shape& shape : {Shape{3, 4, 5}, Shape{300, 2, 33}, Shape{2, 600, 7}}) {
+      for (int dim = 0; dim < 3; ++dim) {
+        for (Statistic statistic : {Statistic::kSizes, Statistic::kLength}) {
+          for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+            Sample x(type, shape, layout), out(type, shape);
+            x.Randomise(rng);
+            for (Shape zero{0, 0, 0}; zero[dim] < shape[dim]; ++zero[dim]) reference::Set(x.tensor, zero, 0);
+            PlanRef plan = testing::NewPlan();
+            const Operand in = x.BoundTo(*plan, Access::kRead, "x");
+            PlanLengthAlong(*plan, {.statistic = statistic}, type, in,
+                            out.BoundTo(*plan, Access::kWrite, "y"), dim);
+            testing::RunPlan(*plan);
+            Shape lines = shape;
+            lines[dim] = 1;
+            double worst = 0;
+            ForEach(lines, [&](Shape i) {
+              Real length = 0;
+              for (i[dim] = 0; i[dim] < shape[dim]; ++i[dim]) {
+                const Real each = std::abs(Get(x.tensor, i));
+                length += statistic == Statistic::kSizes ? each : each * each;
+              }
+              if (statistic == Statistic::kLength) length = std::sqrt(length);
+              for (i[dim] = 0; i[dim] < shape[dim]; ++i[dim]) {
+                const Real want = length == 0 ? 0 : Get(x.tensor, i) / length;
+                worst = std::max(worst, double(std::abs(Get(out.tensor, i) - want)));
+              }
+            });
+            ASSERT_LE(worst, allowed) << NameOf(type) << shape.ToString() << dim;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace belay::ops
