@@ -39,13 +39,25 @@ struct SoftmaxBody {
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
-    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
-    ParallelFor(rows.count(), grain, [&](int64_t begin, int64_t end) {
+    // Where rows are taken together none of them is cut: their sums do not depend on the number of cores.
+    const int64_t unit = Together(rows.row()) > 1 ? rows.row() : 1;
+    int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size / unit);
+    ParallelFor(rows.count() / unit, grain, [&](int64_t begin, int64_t end) {
       auto buffer = buffered() && keeps() ? std::make_unique_for_overwrite<T[]>(
                                                 static_cast<size_t>(std::max(axis.size, kBlock) * width()))
                                           : nullptr;
-      rows.Walk(base, begin, end, [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
+      rows.Walk(base, begin * unit, end * unit,
+                [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
     });
+  }
+
+  // Of n rows side by side, whose elements k follow each other in memory: how many of these are taken as if
+  // they were of as many rows more. A few would not fill a vector.
+  int64_t Together(int64_t n) const {
+    constexpr int64_t kFew = 32;
+    const int64_t bytes = n * int64_t{sizeof(T)};
+    const bool follow = in.direct() && out.direct() && axis.in_step == bytes && axis.out_step == bytes;
+    return side_by_side && follow && n <= kFew ? std::min(kTile / n, axis.size) : 1;
   }
 
   void Rows(char* dst, const char* src, int64_t n, T* buffer) const {
@@ -130,41 +142,63 @@ struct SoftmaxBody {
     return buffer;
   }
 
+  // Each of n numbers is the largest of `together` parts, which all hold it then.
+  static void UniteLargest(T* most, int64_t n, int64_t together) {
+    for (int64_t k = 1; k < together; ++k) {
+      for (int64_t i = 0; i < n; ++i) most[i] = std::max(most[i], most[k * n + i]);
+    }
+    for (int64_t k = 1; k < together; ++k) std::copy_n(most, n, most + k * n);
+  }
+
+  // visit(k, width) for a line of elements after the other; the last may be shorter.
+  template <class Visit>
+  void EachLine(int64_t n, int64_t together, Visit visit) const {
+    const int64_t whole = axis.size / together, rest = axis.size - whole * together;
+    for (int64_t k = 0; k < whole; ++k) visit(k, n * together);
+    if (rest != 0) visit(whole, n * rest);
+  }
+
   // `n` rows at a time; buffer holds element k of each row at buffer[k * n], if there is one.
   void Tile(char* dst, const char* src, int64_t n, T* buffer) const {
     alignas(64) T most[kTile], sum[kTile], row[kTile];
     alignas(64) double total[kTile] = {};
-    std::fill(most, most + n, -std::numeric_limits<T>::infinity());
-    std::fill(sum, sum + n, T{0});
-    for (int64_t k = 0; k < axis.size; ++k) {
-      loops->max_of(most, static_cast<const T*>(in.Load(row, src + k * axis.in_step, n)), n);
-    }
+    const int64_t together = Together(n), most_wide = n * together;
+    std::fill(most, most + most_wide, -std::numeric_limits<T>::infinity());
+    std::fill(sum, sum + most_wide, T{0});
+    const auto line = [&](int64_t k, int64_t width) {
+      return static_cast<const T*>(in.Load(row, src + k * together * axis.in_step, width));
+    };
+    EachLine(n, together, [&](int64_t k, int64_t width) { loops->max_of(most, line(k, width), width); });
+    UniteLargest(most, n, together);
     alignas(64) T last[kTile], unused[kTile] = {};
-    auto exps = [&](int64_t k, T* sums) {
-      const auto* x = static_cast<const T*>(in.Load(row, src + k * axis.in_step, n));
-      T* to = buffer == nullptr ? last : buffer + k * n;
-      loops->exp_add(to, sums, x, most, n);
+    auto exps = [&](int64_t k, int64_t width, T* sums) {
+      T* to = buffer == nullptr ? last : buffer + k * most_wide;
+      loops->exp_add(to, sums, line(k, width), most, width);
       return to;
     };
-    for (int64_t k = 0; k < axis.size; ++k) {
-      exps(k, sum);
-      if ((k + 1) % kGroup != 0) continue;
-      for (int64_t i = 0; i < n; ++i) total[i] += static_cast<double>(std::exchange(sum[i], T{0}));
+    EachLine(n, together, [&](int64_t k, int64_t width) {
+      exps(k, width, sum);
+      if ((k + 1) % kGroup != 0) return;
+      for (int64_t i = 0; i < most_wide; ++i) total[i] += static_cast<double>(std::exchange(sum[i], T{0}));
+    });
+    for (int64_t k = 1; k < together; ++k) {
+      for (int64_t i = 0; i < n; ++i) total[i] += total[k * n + i] + static_cast<double>(sum[k * n + i]);
     }
     for (int64_t i = 0; i < n; ++i) {
       const double whole = total[i] + static_cast<double>(sum[i]);
       sum[i] = static_cast<T>(logarithm ? std::log(whole) : 1 / whole);
     }
-    for (int64_t k = 0; k < axis.size; ++k) {
+    for (int64_t k = 1; k < together; ++k) std::copy_n(sum, n, sum + k * n);
+    EachLine(n, together, [&](int64_t k, int64_t width) {
       T* y = last;
       if (logarithm) {
-        loops->lower_by(y, static_cast<const T*>(in.Load(row, src + k * axis.in_step, n)), most, sum, n);
+        loops->lower_by(y, line(k, width), most, sum, width);
       } else {
-        y = buffer == nullptr ? exps(k, unused) : buffer + k * n;
-        loops->scale_by(y, sum, n);
+        y = buffer == nullptr ? exps(k, width, unused) : buffer + k * most_wide;
+        loops->scale_by(y, sum, width);
       }
-      out.Store(dst + k * axis.out_step, y, n, false);
-    }
+      out.Store(dst + k * together * axis.out_step, y, width, false);
+    });
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/kernels.h"
 #include "ops/reference/reference.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 #include "ops/testing/simd_levels.h"
 
@@ -55,6 +56,19 @@ TEST_P(Softmax, OddShapes) {
                              Shape{2, 1, 2, 1, 3, 1, 2, 2}, Shape{300, 8}, Shape{41, 3}, Shape{19, 16}}) {
     EXPECT_LE(SoftmaxError(DType::kF32, shape, Layout::kPacked, Layout::kPacked, -1, rng_), 4e-7)
         << shape.ToString();
+  }
+}
+
+// Of few rows side by side several elements are taken in one turn.
+TEST_P(Softmax, FewRowsSideBySide) {
+  const testing::InPieces pieces;
+  for (int64_t rows : {2, 3, 7, 11, 16, 31, 32, 33}) {
+    for (int64_t size : {2, 5, 23, 100, 1000}) {
+      for (Layout layout : {Layout::kPacked, Layout::kStepped}) {
+        EXPECT_LE(SoftmaxError(DType::kF32, {3, size, rows}, layout, Layout::kPacked, 1, rng_), 4e-7)
+            << rows << " of " << size;
+      }
+    }
   }
 }
 
