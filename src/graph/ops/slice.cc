@@ -227,26 +227,23 @@ struct FillValue {
   }
 };
 
-void TileBy(Translation& node, std::vector<int64_t> multiples) {
+void TileBy(Translation& node, const std::vector<int64_t>& multiples) {
   const Shape& shape = node.shape(0);
-  std::vector<ops::AxisMap> maps;
   if (static_cast<int>(multiples.size()) < shape.rank())
     node.Refuse("multiples needs a number for each dimension");
-  size_t lead = multiples.size() - static_cast<size_t>(shape.rank());
   if (multiples.size() > tensor::kMaxRank) node.Refuse("more than eight dimensions are not supported");
-  Tensor view = node.in(0);
-  view.shape = view.strides = Shape::Filled(static_cast<int>(multiples.size()), 1);
+  const size_t lead = multiples.size() - static_cast<size_t>(shape.rank());
+  Shape tiled;
   for (size_t d = 0; d < multiples.size(); ++d) {
-    auto at = static_cast<int>(d);
-    if (d >= lead) {
-      view.shape[at] = shape[static_cast<int>(d - lead)];
-      view.strides[at] = node.in(0).strides[static_cast<int>(d - lead)];
-    }
     if (multiples[d] < 0)
       node.Refuse("a tensor cannot be repeated " + std::to_string(multiples[d]) + " times");
-    maps.push_back(ops::TiledMap(view.shape[at], multiples[d]));
+    int64_t size = d < lead ? 1 : shape[static_cast<int>(d - lead)];
+    if (__builtin_mul_overflow(size, multiples[d], &size)) node.Refuse("the result is too large");
+    tiled.push_back(size);
   }
-  OutRearranged(node, view, maps);
+  const tensor::IntArray repeats(multiples.data(), multiples.size());
+  Tensor out = node.Out(0, node.dtype(0), tiled);
+  node.Run(ops::forms::Repeat, {Arg(&node.in(0)), Arg(&repeats), Arg(&out)});
 }
 
 void ReverseAlong(Translation& node, const std::vector<int64_t>& axes) {

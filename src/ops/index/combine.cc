@@ -17,6 +17,32 @@ Combiner::Combiner(DType type, Combination how, int64_t to_step, int64_t from_st
       bytes_(static_cast<int64_t>(BytesOf(type))),
       factor_(factor) {}
 
+namespace {
+
+// The choice is made once, not for each element.
+template <class T>
+void CombineAll(Combination how, T* result, const T* x, const T* y, T factor, int64_t n) {
+  const auto each = [&](auto fixed) {
+    _Pragma("GCC ivdep") for (int64_t k = 0; k < n; ++k) {
+      result[k] = Combined(fixed(), x[k], y[k], factor);
+    }
+  };
+  switch (how) {
+    case Combination::kAdd:
+      return each([] { return Combination::kAdd; });
+    case Combination::kMultiply:
+      return each([] { return Combination::kMultiply; });
+    case Combination::kMax:
+      return each([] { return Combination::kMax; });
+    case Combination::kMin:
+      return each([] { return Combination::kMin; });
+    case Combination::kReplace:
+      return each([] { return Combination::kReplace; });
+  }
+}
+
+}  // namespace
+
 template <class T>
 void Combiner::Blocks(char* to, const char* from, int64_t n) const {
   alignas(64) T a[kBlock], b[kBlock], result[kBlock];
@@ -24,7 +50,7 @@ void Combiner::Blocks(char* to, const char* from, int64_t n) const {
     int64_t m = std::min(kBlock, n - i);
     const T* x = static_cast<const T*>(to_.Load(a, to + i * to_step_, m));
     const T* y = static_cast<const T*>(from_.Load(b, from + i * from_step_, m));
-    for (int64_t k = 0; k < m; ++k) result[k] = Combined(how_, x[k], y[k], static_cast<T>(factor_));
+    CombineAll(how_, result, x, y, static_cast<T>(factor_), m);
     to_.Store(to + i * to_step_, result, m, false);
   }
 }

@@ -1,7 +1,9 @@
 // Writing values where there are some already: over them, added to them, ...
 #pragma once
 
+#include <bit>
 #include <string_view>
+#include <type_traits>
 
 #include "ops/index/place_loops.h"
 #include "ops/loop_nest.h"
@@ -11,6 +13,18 @@ namespace belay::ops {
 
 // Complex numbers are replaced, added and multiplied.
 enum class Combination : uint8_t { kReplace, kAdd, kMultiply, kMax, kMin };
+
+// take ? b : a, without a jump that nobody foresees.
+template <class T>
+T Chosen(bool take, T b, T a) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using Bits = std::conditional_t<sizeof(T) == sizeof(uint32_t), uint32_t, uint64_t>;
+    const Bits mask = Bits{0} - Bits{take};
+    return std::bit_cast<T>((std::bit_cast<Bits>(b) & mask) | (std::bit_cast<Bits>(a) & ~mask));
+  } else {
+    return take ? b : a;
+  }
+}
 
 // Of one element; `factor` is that of what is added. NaN is the largest and the least.
 template <class T>
@@ -23,9 +37,9 @@ T Combined(Combination how, T a, T b, T factor) {
     case Combination::kMultiply:
       return static_cast<T>(a * b);
     case Combination::kMax:
-      return a < b || b != b ? b : a;
+      return Chosen((a < b) | (b != b), b, a);
     case Combination::kMin:
-      return b < a || b != b ? b : a;
+      return Chosen((b < a) | (b != b), b, a);
   }
   return b;
 }

@@ -1,6 +1,8 @@
 // Results that are a rearrangement of one tensor.
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "ops/kernels.h"
@@ -128,6 +130,35 @@ void RollAsRow(Plan& plan, const Operand& x, int64_t shift, const Operand& out) 
   plan.SetBody(std::move(body));
 }
 
+// A tensor that repeats, seen with a dimension more for each that does: a copy of one onto the other.
+struct TiledViews {
+  Tensor in, out;
+};
+
+std::optional<TiledViews> ViewsOfTiles(const Tensor& in, std::span<const int64_t> repeats,
+                                       const Tensor& out) {
+  TiledViews views{in, out};
+  views.in.shape = views.in.strides = views.out.shape = views.out.strides = Shape();
+  const auto add = [&](int64_t size, int64_t in_stride, int64_t out_stride) {
+    views.in.shape.push_back(size), views.in.strides.push_back(in_stride);
+    views.out.shape.push_back(size), views.out.strides.push_back(out_stride);
+  };
+  if (out.shape.rank() != in.shape.rank()) return std::nullopt;
+  int needed = in.shape.rank();
+  for (int d = 0; d < in.shape.rank(); ++d) {
+    const int64_t times = repeats[static_cast<size_t>(d)];
+    if (out.shape[d] != in.shape[d] * times) return std::nullopt;
+    if (times != 1 && in.shape[d] != 1) ++needed;
+  }
+  if (needed > tensor::kMaxRank) return std::nullopt;
+  for (int d = 0; d < in.shape.rank(); ++d) {
+    const int64_t times = repeats[static_cast<size_t>(d)];
+    if (times != 1) add(times, 0, out.strides[d] * in.shape[d]);
+    if (times == 1 || in.shape[d] != 1) add(in.shape[d], in.strides[d], out.strides[d]);
+  }
+  return views;
+}
+
 }  // namespace
 
 namespace kernels {
@@ -191,7 +222,8 @@ void Flip(Plan& plan, DType, const Operand& self, std::span<const int64_t> dims,
   Rearrange(plan, self, out, maps);
 }
 
-void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> repeats, const Operand& out) {
+void Repeat(Plan& plan, DType compute, const Operand& self, std::span<const int64_t> repeats,
+            const Operand& out) {
   int rank = static_cast<int>(repeats.size());
   const Shape& shape = self.tensor->shape;
   if (rank < shape.rank() || rank > tensor::kMaxRank) {
@@ -199,7 +231,6 @@ void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> rep
   }
   Tensor view = *self.tensor;
   view.shape = view.strides = Shape::Filled(rank, 1);
-  std::vector<AxisMap> maps;
   for (int d = 0; d < rank; ++d) {
     int from = d - (rank - shape.rank());
     if (from >= 0) {
@@ -209,8 +240,14 @@ void Repeat(Plan& plan, DType, const Operand& self, std::span<const int64_t> rep
     int64_t times = repeats[static_cast<size_t>(d)];
     if (times < 0)
       Fail(kInvalidArgument, "op-repeats", "repeats[{}] is {}; it must not be negative", d, times);
-    maps.push_back(TiledMap(view.shape[d], times));
   }
+  if (const std::optional<TiledViews> views = ViewsOfTiles(view, repeats, *out.tensor)) {
+    CheckSameType(self, out);
+    return Copy(plan, compute, {&views->in, nullptr, self.binding, self.name},
+                {&views->out, nullptr, out.binding, out.name});
+  }
+  std::vector<AxisMap> maps;
+  for (int d = 0; d < rank; ++d) maps.push_back(TiledMap(view.shape[d], repeats[static_cast<size_t>(d)]));
   Rearrange(plan, {&view, nullptr, self.binding, self.name}, out, maps);
 }
 
