@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/codes.h"
+#include "base/copy_memory.h"
 #include "base/fork.h"
 #include "base/futex.h"
 #include "base/thread.h"
@@ -170,7 +171,7 @@ bool Board::ReadMessage(const rt::FilePlace& place, std::byte* to, size_t bytes)
     SetReadsPeers(false);  // nor will it next time
     return false;
   }
-  std::memcpy(to, from, bytes);
+  CopyMemory(to, from, bytes);
   CountInPlace();
   return true;
 }

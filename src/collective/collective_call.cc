@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/codes.h"
+#include "base/copy_memory.h"
 #include "collective/collective_call.h"
 #include "collective/reduce.h"
 #include "runtime/memory.h"
@@ -173,7 +174,7 @@ void CollectiveCall::PutPayload(Announcement& own) const {
   std::byte* at = own.payload;
   for (uint32_t to = 0; to < (IsSeparate(kind_) ? n_ : 1); ++to) {
     Extent part = Sent(me_, to);
-    if (part.count > 0) std::memcpy(at, send_ + part.offset * element_, part.count * element_);
+    if (part.count > 0) CopyMemory(at, send_ + part.offset * element_, part.count * element_);
     at += part.count * element_;
   }
 }

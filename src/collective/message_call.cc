@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/copy_memory.h"
 #include "collective/call.h"
 #include "runtime/memory.h"
 #include "runtime/memory_sharing.h"
@@ -77,7 +78,7 @@ class Side {
     side.since_ns = NowNs();
     if (message_.sends && Small()) {
       side.flags = kInPayload;
-      if (bytes_ > 0) std::memcpy(channel_.payload, data_, bytes_);
+      if (bytes_ > 0) CopyMemory(channel_.payload, data_, bytes_);
     } else if (message_.sends && PutPlace()) {
       side.flags = kInFile;
     }
@@ -116,7 +117,7 @@ class Side {
     size_t at = chunk_ * board_.chunk_bytes();
     const size_t bytes = std::min(board_.chunk_bytes(), bytes_ - at);
     std::byte* staged = board_.channel_staging(board_.rank(), message_.peer, chunk_);
-    std::memcpy(staged, data_ + at, bytes);
+    CopyMemory(staged, data_ + at, bytes);
     board_.Share(staged, bytes, message_.peer);
     ++chunk_;
     board_.Publish(channel_.sender.moved, Mark(number_, chunk_), message_.peer);
@@ -153,8 +154,8 @@ class Side {
       if (bytes_ > 0) std::memmove(data_, from, bytes_);
     } else {
       size_t at = chunk_ * board_.chunk_bytes();
-      std::memcpy(data_ + at, board_.channel_staging(message_.peer, board_.rank(), chunk_),
-                  std::min(board_.chunk_bytes(), bytes_ - at));
+      CopyMemory(data_ + at, board_.channel_staging(message_.peer, board_.rank(), chunk_),
+                 std::min(board_.chunk_bytes(), bytes_ - at));
       last = ++chunk_ == Chunks();
     }
     over_ = last;

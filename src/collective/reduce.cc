@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/copy_memory.h"
 #include "tensor/convert.h"
 
 namespace belay::coll {
@@ -149,7 +150,7 @@ void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_cou
       result = outs[0] + at;
     }
     for (size_t j = 0; j < out_count; ++j) {
-      if (outs[j] + at != result) std::memcpy(outs[j] + at, result, n * element);
+      if (outs[j] + at != result) CopyMemory(outs[j] + at, result, n * element);
     }
   }
 }

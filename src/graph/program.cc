@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/copy_memory.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "graph/codes.h"
@@ -267,7 +268,7 @@ class ProgramBuilder {
     int destination = plan->Bind(&to, ops::Access::kWrite, "to", 1, 0);
     plan->SetCost(static_cast<uint64_t>(bytes) / 8);
     plan->SetBody([=](const ops::Frame& frame) {
-      std::memcpy(frame.at[destination], frame.at[source], static_cast<size_t>(bytes));
+      CopyMemory(frame.at[destination], frame.at[source], static_cast<size_t>(bytes));
     });
     std::vector<Value> locals{value, {DType::kU8, to.shape, target, nullptr}};
     AddKernel(node, {std::move(plan), {0, 1}}, locals);

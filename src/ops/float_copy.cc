@@ -1,4 +1,5 @@
 #include "ops/float_copy.h"
+#include "base/copy_memory.h"
 
 #include <cstring>
 
@@ -13,13 +14,13 @@ FloatCopy::FloatCopy(const Operand& operand) : binding_(operand.binding) {
 void FloatCopy::Load(float* to, const Frame& frame) const {
   const char* from = frame.at[binding_] + load_.offset();
   if (load_.needed()) return load_.Load(from, reinterpret_cast<char*>(to));
-  std::memcpy(to, from, static_cast<size_t>(load_.bytes()));
+  CopyMemory(to, from, static_cast<size_t>(load_.bytes()));
 }
 
 void FloatCopy::Store(const Frame& frame, const float* from) const {
   char* to = frame.at[binding_] + store_.offset();
   if (store_.needed()) return store_.Store(to, reinterpret_cast<const char*>(from));
-  std::memcpy(to, from, static_cast<size_t>(store_.bytes()));
+  CopyMemory(to, from, static_cast<size_t>(store_.bytes()));
 }
 
 }  // namespace belay::ops

@@ -1,4 +1,5 @@
 #include "ops/overlap.h"
+#include "base/copy_memory.h"
 
 #include <algorithm>
 #include <array>
@@ -180,7 +181,7 @@ char* MakeCopy(const char* address, const Binding& binding, char* room) {
   const char* from = address + binding.first;
   char* line = room + (kCacheLine - reinterpret_cast<uintptr_t>(room) % kCacheLine);
   char* to = line + reinterpret_cast<uintptr_t>(from) % kCacheLine;
-  std::memcpy(to, from, static_cast<size_t>(binding.end - binding.first));
+  CopyMemory(to, from, static_cast<size_t>(binding.end - binding.first));
   return to - binding.first;
 }
 

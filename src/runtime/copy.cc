@@ -1,6 +1,8 @@
 // Copies and fills at the speed of the memory.
 //
-//   below 2 MiB       memcpy: glibc's is as good as it gets, and splitting costs more than it gives
+//   below 2 MiB       memcpy: glibc's is as good as it gets (but see base/copy_memory.h), and splitting costs
+//   more
+//                     than it gives
 //   2 MiB to 32 MiB   memcpy on several cores: each brings its own cache
 //   from 32 MiB up    non-temporal stores on several cores: the copy does not fit the last-level cache, and
 //                     an ordinary store reads a line from memory only to overwrite it
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "base/parallel.h"
 #include "base/sanitizer.h"
 #include "runtime/memory.h"
@@ -93,8 +96,7 @@ void SplitBytes(size_t bytes, size_t grain, const Piece& piece) {
   } else if (bytes >= kStreamFrom) {
     SplitBytes(bytes, kStreamGrain, [&](size_t at, size_t n) { StreamCopy(to + at, from + at, n); });
   } else {
-    SplitBytes(bytes, GrainForCaches(bytes),
-               [&](size_t at, size_t n) { std::memcpy(to + at, from + at, n); });
+    SplitBytes(bytes, GrainForCaches(bytes), [&](size_t at, size_t n) { CopyMemory(to + at, from + at, n); });
   }
 }
 
@@ -103,10 +105,12 @@ void SplitBytes(size_t bytes, size_t grain, const Piece& piece) {
 void CopyBytes(void* dst, const void* src, size_t bytes) {
   if (PinnedIsClosed() && CopyByDoor(dst, src, bytes)) [[unlikely]]
     return;
+  auto* to = static_cast<std::byte*>(dst);
+  const auto* from = static_cast<const std::byte*>(src);
   if (bytes < kSplitFrom) [[likely]] {
-    std::memmove(dst, src, bytes);
+    Overlap(to, from, bytes) ? static_cast<void>(std::memmove(dst, src, bytes)) : CopyMemory(dst, src, bytes);
   } else {
-    CopyLarge(static_cast<std::byte*>(dst), static_cast<const std::byte*>(src), bytes);
+    CopyLarge(to, from, bytes);
   }
 }
 

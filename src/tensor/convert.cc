@@ -4,6 +4,7 @@
 // vectorises well; only f16 needs instructions that it does not know.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/convert.cc"
+#include "base/copy_memory.h"
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -288,7 +289,7 @@ bool CanConvert(DType to, DType from) {
 void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
   if (n == 0) return;  // then the addresses may be null, which memcpy does not take
   if (to == from && to != DType::kBool) {
-    if (dst != src) std::memcpy(dst, src, static_cast<size_t>(n) * BytesOf(to));
+    if (dst != src) CopyMemory(dst, src, static_cast<size_t>(n) * BytesOf(to));
     return;
   }
   if (from == DType::kF32 && Is16BitFloat(to)) return Narrow(to, dst, static_cast<const float*>(src), n);

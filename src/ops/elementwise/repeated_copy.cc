@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/copy_memory.h"
 #include "base/parallel.h"
 #include "ops/layout/moves.h"
 #include "ops/loop_nest.h"
@@ -42,7 +43,7 @@ struct RepeatedCopyBody {
     const Level& level = levels[of_level];
     const bool last = of_level + 1 == levels.size();
     if (last && packed) {
-      std::memcpy(out, src, static_cast<size_t>(level.bytes));
+      CopyMemory(out, src, static_cast<size_t>(level.bytes));
     } else if (last) {
       char* base[2] = {out, src};
       block.Walk(base, 0, block.count(), [this](char** at, int64_t n) {
@@ -62,7 +63,7 @@ struct RepeatedCopyBody {
     constexpr int64_t kLong = 16 * 1024;  // bytes of a piece: it stays near
     for (int64_t done = bytes, piece = bytes; done < whole;) {
       const int64_t n = std::min(piece, whole - done);
-      std::memcpy(out + done, out, static_cast<size_t>(n));
+      CopyMemory(out + done, out, static_cast<size_t>(n));
       done += n;
       if (piece < kLong) piece = done;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "tensor/convert.h"
 #include "tensor/views.h"
 
@@ -82,7 +83,7 @@ void Rows::Clear(const Frame& frame, int64_t row) const {
 void Rows::Copy(const Frame& frame, int64_t row, const Rows& other, int64_t from) const {
   const auto bytes = static_cast<int64_t>(tensor::BytesOf(type_));
   if (type_ == other.type_ && step_ == bytes && other.step_ == bytes) {
-    std::memcpy(Place(frame, row), other.Place(frame, from), static_cast<size_t>(width_ * bytes));
+    CopyMemory(Place(frame, row), other.Place(frame, from), static_cast<size_t>(width_ * bytes));
     return;
   }
   alignas(64) float block[kBlock];

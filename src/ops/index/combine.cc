@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "ops/layout/moves.h"
 
 namespace belay::ops {
@@ -106,7 +107,7 @@ BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination h
 
 void BlockCombiner::operator()(char* to, const char* from) const {
   if (moved_bytes_ == sizeof(float)) return static_cast<void>(std::memcpy(to, from, sizeof(float)));
-  if (moved_bytes_ != 0) return static_cast<void>(std::memcpy(to, from, moved_bytes_));
+  if (moved_bytes_ != 0) return CopyMemory(to, from, moved_bytes_);
   if (add_floats_ != nullptr)
     return add_floats_(reinterpret_cast<const float*>(from), nest_.count(), factor_,
                        reinterpret_cast<float*>(to));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "base/parallel.h"
 
 namespace belay::ops {
@@ -17,7 +18,7 @@ struct FilledRangesBody {
 
   void operator()(const Frame& frame) const {
     char* to = frame.at[out];
-    std::memcpy(to, frame.at[x], static_cast<size_t>(outer * size * inner) * element);
+    CopyMemory(to, frame.at[x], static_cast<size_t>(outer * size * inner) * element);
     ParallelFor(outer, 16, [&](int64_t begin, int64_t limit) {
       for (int64_t o = begin; o < limit; ++o) Slice(frame, o, to);
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/index/indices.h"
@@ -37,7 +38,7 @@ struct BlockMove {
     } else if (packed_bytes == 8) {
       std::memcpy(to, from, 8);
     } else if (packed_bytes > 0) {
-      std::memcpy(to, from, static_cast<size_t>(packed_bytes));
+      CopyMemory(to, from, static_cast<size_t>(packed_bytes));
     } else {
       copy.RunHere(to, from);
     }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -45,7 +46,7 @@ void WithSize(int64_t bytes, MoveAll&& move) {
 
 void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n, int64_t bytes) {
   if (dst_step == bytes && src_step == bytes) {
-    std::memcpy(dst, src, static_cast<size_t>(n * bytes));
+    CopyMemory(dst, src, static_cast<size_t>(n * bytes));
     return;
   }
   if (dst_step == bytes && src_step == 0 && bytes == 4) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/copy_memory.h"
 #include "base/error.h"
 #include "base/memory_limit.h"
 #include "base/parallel.h"
@@ -92,7 +93,7 @@ struct RearrangedBody {
   void Place(char* out, const char* in, bool filled, Placed& last) const {
     if (filled) return Fill(out, inner.size);
     if (last.in == in && inner.step == element) {
-      std::memcpy(out, last.out, static_cast<size_t>(inner.size * element));
+      CopyMemory(out, last.out, static_cast<size_t>(inner.size * element));
     } else {
       Row(out, in);
     }
