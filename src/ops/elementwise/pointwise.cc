@@ -28,16 +28,20 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
   }
 }
 
-// The loop over bytes, where operands and result are rows of them; else null.
+// The loop over bytes, where the result is rows of them and each operand too, or one for a row (a bit of
+// `ones`); else null.
 PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const LoopNest& nest,
-                          const Operand& out, std::initializer_list<Operand> in) {
+                          const Operand& out, std::initializer_list<Operand> in, unsigned* ones) {
   const bool as_u8 = compute == DType::kU8 || (compute == DType::kI8 && loops.wraps);
   const PointwiseLoop loop = compute == DType::kBool ? loops.truth : as_u8 ? loops.u8 : nullptr;
   const bool fits = out.dtype() == compute || (loops.gives_truths && out.dtype() == DType::kBool);
   if (loop == nullptr || nest.step(0) != 1 || !fits) return nullptr;
   int k = 0;
+  *ones = 0;
   for (const Operand& operand : in) {
-    if (operand.tensor == nullptr || operand.dtype() != compute || nest.step(++k) != 1) return nullptr;
+    const int64_t step = nest.step(++k);
+    if (operand.tensor == nullptr || operand.dtype() != compute || (step != 1 && step != 0)) return nullptr;
+    if (step == 0) *ones |= 1u << (k - 1);
   }
   return loop;
 }
@@ -79,6 +83,7 @@ struct PointwiseBody {
   bool result_direct = false;  // the loop writes the result's memory
   DType result;
   bool short_rows = false;
+  uint8_t byte_ones = 0;  // which operands are one byte for each row, where the loop is one of bytes
   Beside beside[kMostInputs] = {};    // where rows are short
   uint8_t element[kMostInputs] = {};  // bytes
   LoopNest nest;                      // last, because most of it is mostly empty
@@ -91,6 +96,9 @@ struct PointwiseBody {
     }
     if (short_rows) {
       RowsTogether(base);
+    } else if (byte_ones != 0) {
+      nest.WalkAll(
+          base, [this](char** at, int64_t n) { RowOfBytes(at, n); }, [] {});
     } else if (direct) {
       nest.WalkAll(
           base,
@@ -140,8 +148,26 @@ struct PointwiseBody {
     }
   }
 
+  // Bytes that stand for a whole row are written out for a part of it.
+  void RowOfBytes(char* const* at, int64_t n) const {
+    alignas(64) char written[kMostInputs][kTogether];
+    const void* in[kMostInputs] = {};
+    for (int k = 0; k < inputs; ++k) {
+      if ((byte_ones >> k & 1) == 0) continue;
+      std::memset(written[k], *at[k + 1], static_cast<size_t>(std::min(kTogether, n)));
+      in[k] = written[k];
+    }
+    for (int64_t i = 0; i < n; i += kTogether) {
+      for (int k = 0; k < inputs; ++k) {
+        if ((byte_ones >> k & 1) == 0) in[k] = at[k + 1] + i;
+      }
+      loop(at[0] + i, in, attributes, std::min(kTogether, n - i));
+    }
+  }
+
   void WriteOut(char* to, const char* from, int k, int64_t rows) const {
     const int64_t step = nest.row_step(k + 1), row = nest.row();
+    if (element[k] == 1) return SpreadOut<uint8_t>(to, from, step, rows, row);
     element[k] == 4 ? SpreadOut<uint32_t>(to, from, step, rows, row)
                     : SpreadOut<uint64_t>(to, from, step, rows, row);
   }
@@ -299,11 +325,13 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   }
   body.stream = !in_place && !body.truths && body.nest.count() * result_bytes >= kStreamBytes &&
                 body.nest.step(0) == result_bytes;
-  if (const PointwiseLoop bytes_loop = LoopOfBytes(loops, compute, body.nest, out, in);
+  unsigned byte_ones = 0;
+  if (const PointwiseLoop bytes_loop = LoopOfBytes(loops, compute, body.nest, out, in, &byte_ones);
       bytes_loop != nullptr && !body.stream) {
     body.loop = bytes_loop;
     body.result_direct = true;
-    packed = all;
+    body.byte_ones = static_cast<uint8_t>(byte_ones);
+    ones = byte_ones, packed = all & ~ones;
   }
   body.result_direct = body.result_direct && !body.stream;
   body.direct = body.result_direct && packed == all;

@@ -278,13 +278,16 @@ TEST_P(Pointwise, BroadcastsAlongAndAcrossRows) {
   const std::pair<Shape, Shape> shapes[] = {
       {{7, 49}, {7, 1}},      {{7, 49}, {1, 49}},     {{3, 300}, {3, 1}}, {{1, 300}, {3, 1}},
       {{3, 5, 7}, {3, 1, 7}}, {{3, 5, 7}, {3, 5, 1}}, {{300}, {1}},       {{2, 401, 3}, {401, 1}},
-      {{3, 64}, {3, 1}},      {{3, 65}, {3, 1}}};
+      {{3, 64}, {3, 1}},      {{3, 65}, {3, 1}},      {{2, 2500}, {2, 1}}};
   const Operator operators[] = {
       {"Minimum", kernels::Minimum, [](Real a, Real b) { return std::min(a, b); }},
       {"SquaredDifference", kernels::SquaredDifference, [](Real a, Real b) { return (a - b) * (a - b); }},
-      {"Less", kernels::Less, [](Real a, Real b) { return Real(a < b); }, true}};
+      {"Less", kernels::Less, [](Real a, Real b) { return Real(a < b); }, true},
+      {"LogicalXor", kernels::LogicalXor, [](Real a, Real b) { return Real((a != 0) != (b != 0)); }, true}};
   for (const Operator& op : operators) {
-    for (DType type : {DType::kF32, DType::kF64, DType::kF16, DType::kI64, DType::kI8}) {
+    for (DType type :
+         {DType::kF32, DType::kF64, DType::kF16, DType::kI64, DType::kI8, DType::kU8, DType::kBool}) {
+      if (type == DType::kBool && op.kernel != kernels::LogicalXor) continue;
       for (const auto& [wide, narrow] : shapes) {
         for (bool first : {false, true}) {
           const Shape shape = *BroadcastShapes(wide, narrow);
