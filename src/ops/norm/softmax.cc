@@ -161,8 +161,9 @@ struct SoftmaxBody {
   // `n` rows at a time; buffer holds element k of each row at buffer[k * n], if there is one.
   void Tile(char* dst, const char* src, int64_t n, T* buffer) const {
     alignas(64) T most[kTile], sum[kTile], row[kTile];
-    alignas(64) double total[kTile] = {};
+    alignas(64) double total[kTile];
     const int64_t together = Together(n), most_wide = n * together;
+    std::fill_n(total, most_wide, 0.0);
     std::fill(most, most + most_wide, -std::numeric_limits<T>::infinity());
     std::fill(sum, sum + most_wide, T{0});
     const auto line = [&](int64_t k, int64_t width) {
@@ -170,7 +171,8 @@ struct SoftmaxBody {
     };
     EachLine(n, together, [&](int64_t k, int64_t width) { loops->max_of(most, line(k, width), width); });
     UniteLargest(most, n, together);
-    alignas(64) T last[kTile], unused[kTile] = {};
+    alignas(64) T last[kTile], unused[kTile];
+    if (buffer == nullptr) std::fill_n(unused, most_wide, T{0});
     auto exps = [&](int64_t k, int64_t width, T* sums) {
       T* to = buffer == nullptr ? last : buffer + k * most_wide;
       loops->exp_add(to, sums, line(k, width), most, width);
