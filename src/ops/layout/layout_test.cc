@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/error.h"
@@ -16,6 +17,7 @@ namespace {
 using reference::ForEach;
 using reference::Get;
 using tensor::IntArray;
+using testing::Floats;
 using testing::Layout;
 using testing::Sample;
 
@@ -210,6 +212,16 @@ TEST(Layout, PadsWithZerosAndCuts) {
       [&](const Tensor& in, const Tensor& out) {
         Call(forms::ConstantPadNd, {Arg(&in), Arg(&pad), Arg(&value), Arg(&out)});
       });
+}
+
+TEST(Layout, PadsWhatIsEmptyAndLiesNowhere) {
+  Sample in(DType::kF32, {12, 0}), out(DType::kF32, {12, 2});
+  in.tensor.data = nullptr;
+  IntArray pad = Ints({0, 2});
+  float one = 1;
+  Scalar value(&one, DType::kF32);
+  Call(forms::ConstantPadNd, {Arg(&in.tensor), Arg(&pad), Arg(&value), Arg(&out.tensor)});
+  EXPECT_EQ(std::count(Floats(out), Floats(out) + 24, 1.0F), 24);
 }
 
 TEST(Layout, PadsByReflectionAndReplication) {

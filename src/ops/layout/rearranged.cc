@@ -84,7 +84,8 @@ struct RearrangedBody {
     }
   }
 
-  // The last row, which another may be a copy of.
+  // The last row, which another may be a copy of. An empty source may lie at nullptr, so it is the result
+  // that tells whether there was one.
   struct Placed {
     char* out = nullptr;
     const char* in = nullptr;
@@ -92,7 +93,7 @@ struct RearrangedBody {
 
   void Place(char* out, const char* in, bool filled, Placed& last) const {
     if (filled) return Fill(out, inner.size);
-    if (last.in == in && inner.step == element) {
+    if (last.out != nullptr && last.in == in && inner.step == element) {
       CopyMemory(out, last.out, static_cast<size_t>(inner.size * element));
     } else {
       Row(out, in);
