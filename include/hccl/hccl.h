@@ -37,9 +37,9 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
  * same rootInfo, in any order, in any process of the machine or in threads. Waits
  * HCCL_CONNECT_TIMEOUT seconds at most.
  * Errors: 1: rank is not below nRanks, the bytes are no root info, or another rank said something
- * else; 5: the ranks are on several machines; 9: ranks are missing; the message names them; 11:
- * nobody is there at the meeting point; 15: the thread has no context; 21: another rank ended
- * meanwhile.
+ * else; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing; the
+ * message names them; 11: nobody is there at the meeting point; 15: the thread has no context; 21:
+ * another rank ended meanwhile.
  * Page: hcclcpp_07_0006
  */
 HcclResult HcclCommInitRootInfo(
@@ -48,9 +48,9 @@ HcclResult HcclCommInitRootInfo(
 /**
  * As HcclCommInitRootInfo, with a configuration, which must have gone through HcclCommConfigInit.
  * Errors: 1: as HcclCommInitRootInfo, or the configuration is not initialised or has a value that
- * is none; 5: the ranks are on several machines; 9: ranks are missing; the message names them; 11:
- * nobody is there at the meeting point; 15: the thread has no context; 21: another rank ended
- * meanwhile.
+ * is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing; the
+ * message names them; 11: nobody is there at the meeting point; 15: the thread has no context; 21:
+ * another rank ended meanwhile.
  * Page: hcclcpp_07_0007
  */
 HcclResult HcclCommInitRootInfoConfig(
@@ -60,9 +60,9 @@ HcclResult HcclCommInitRootInfoConfig(
 /**
  * As HcclCommInitRootInfo, with the ranks of a rank table: a JSON file of version 1.0 or 1.2, whose
  * path has at most 4095 bytes.
- * Errors: 1: the file is no rank table, or has no such rank; 5: the ranks are on several machines;
- * 9: ranks are missing; the message names them; 10: the file cannot be read; 15: the thread has no
- * context; 21: another rank ended meanwhile.
+ * Errors: 1: the file is no rank table, or has no such rank; 5: BELAY_COLLECTIVE_ENGINE names an
+ * engine that is not there; 9: ranks are missing; the message names them; 10: the file cannot be
+ * read; 15: the thread has no context; 21: another rank ended meanwhile.
  * Page: hcclcpp_07_0002
  */
 HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm);
@@ -71,8 +71,9 @@ HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclC
  * As HcclCommInitClusterInfo, with a configuration, which must have gone through
  * HcclCommConfigInit.
  * Errors: 1: as HcclCommInitClusterInfo, or the configuration is not initialised or has a value
- * that is none; 5: the ranks are on several machines; 9: ranks are missing; the message names them;
- * 10: the file cannot be read; 15: the thread has no context; 21: another rank ended meanwhile.
+ * that is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing;
+ * the message names them; 10: the file cannot be read; 15: the thread has no context; 21: another
+ * rank ended meanwhile.
  * Page: hcclcpp_07_0004
  */
 HcclResult HcclCommInitClusterInfoConfig(
@@ -178,9 +179,9 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream);
  * recvBuf of each rank gets the sum, product, maximum or minimum of the count elements of all. May
  * work in place. Sums of fp16 and bfp16 are made in float, in the order of the ranks, so results
  * repeat bit for bit.
- * Errors: 1: no such type or operation, or buffers that are too short, overlap in part or are not
- * aligned to the element; 2: a buffer is null and count is not 0; 5: no arithmetic for the type;
- * 21: the communicator has failed, or a rank has left it.
+ * Errors: 1: no such type or operation, or buffers that are no device memory, too short, overlap in
+ * part or are not aligned to the element; 2: a buffer is null and count is not 0; 5: no arithmetic
+ * for the type; 21: the communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0020
  */
 HcclResult HcclAllReduce(
@@ -189,9 +190,9 @@ HcclResult HcclAllReduce(
 
 /**
  * As HcclAllReduce, with the result at the root only.
- * Errors: 1: no such type, operation or root, or buffers that are too short, overlap in part or are
- * not aligned; 2: a buffer is null and count is not 0; 5: no arithmetic for the type; 21: the
- * communicator has failed, or a rank has left it.
+ * Errors: 1: no such type, operation or root, or buffers that are no device memory, too short,
+ * overlap in part or are not aligned; 2: a buffer is null and count is not 0; 5: no arithmetic for
+ * the type; 21: the communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0025
  */
 HcclResult HcclReduce(
@@ -200,8 +201,8 @@ HcclResult HcclReduce(
 
 /**
  * buf of each rank gets the count elements of the root's.
- * Errors: 1: no such type or root, or a buffer that is too short or not aligned; 2: buf is null and
- * count is not 0; 21: the communicator has failed, or a rank has left it.
+ * Errors: 1: no such type or root, or a buffer that is no device memory, too short or not aligned;
+ * 2: buf is null and count is not 0; 21: the communicator has failed, or a rank has left it.
  */
 HcclResult HcclBroadcast(
     void *buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm, aclrtStream
@@ -209,8 +210,9 @@ HcclResult HcclBroadcast(
 
 /**
  * recvBuf of each rank gets the sendCount elements of all, in the order of the ranks.
- * Errors: 1: no such type, or buffers that are too short, overlap in part or are not aligned; 2: a
- * buffer is null and sendCount is not 0; 21: the communicator has failed, or a rank has left it.
+ * Errors: 1: no such type, or buffers that are no device memory, too short, overlap in part or are
+ * not aligned; 2: a buffer is null and sendCount is not 0; 21: the communicator has failed, or a
+ * rank has left it.
  * Page: hcclcpp_07_0016
  */
 HcclResult HcclAllGather(
@@ -220,9 +222,9 @@ HcclResult HcclAllGather(
 /**
  * As HcclAllGather with parts of different length: recvCounts and recvDispls are uint64_t for each
  * rank, in elements, read at the call.
- * Errors: 1: sendCount is not this rank's recvCounts, no such type, or buffers that are too short,
- * overlap or are not aligned; 2: a buffer is null although there are elements, or an array is; 21:
- * the communicator has failed, or a rank has left it.
+ * Errors: 1: sendCount is not this rank's recvCounts, no such type, or buffers that are no device
+ * memory, too short, overlap or are not aligned; 2: a buffer is null although there are elements,
+ * or an array is; 21: the communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0050
  */
 HcclResult HcclAllGatherV(
@@ -231,9 +233,9 @@ HcclResult HcclAllGatherV(
 
 /**
  * Reduces recvCount elements for each rank, as HcclAllReduce does; rank i gets the part i.
- * Errors: 1: no such type or operation, or buffers that are too short, overlap in part or are not
- * aligned; 2: a buffer is null and recvCount is not 0; 5: no arithmetic for the type; 21: the
- * communicator has failed, or a rank has left it.
+ * Errors: 1: no such type or operation, or buffers that are no device memory, too short, overlap in
+ * part or are not aligned; 2: a buffer is null and recvCount is not 0; 5: no arithmetic for the
+ * type; 21: the communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0024
  */
 HcclResult HcclReduceScatter(
@@ -244,8 +246,9 @@ HcclResult HcclReduceScatter(
  * As HcclReduceScatter with parts of different length: sendCounts and sendDispls are uint64_t for
  * each rank, in elements, read at the call.
  * Errors: 1: recvCount is not this rank's sendCounts, no such type or operation, or buffers that
- * are too short, overlap or are not aligned; 2: a buffer is null although there are elements, or an
- * array is; 5: no arithmetic for the type; 21: the communicator has failed, or a rank has left it.
+ * are no device memory, too short, overlap or are not aligned; 2: a buffer is null although there
+ * are elements, or an array is; 5: no arithmetic for the type; 21: the communicator has failed, or
+ * a rank has left it.
  * Page: hcclcpp_07_0051
  */
 HcclResult HcclReduceScatterV(
@@ -255,9 +258,9 @@ HcclResult HcclReduceScatterV(
 /**
  * Deals out recvCount elements of the root's sendBuf to each rank. Elsewhere sendBuf has no
  * meaning.
- * Errors: 1: no such type or root, or buffers that are too short, overlap in part or are not
- * aligned; 2: a buffer is null and recvCount is not 0; 21: the communicator has failed, or a rank
- * has left it.
+ * Errors: 1: no such type or root, or buffers that are no device memory, too short, overlap in part
+ * or are not aligned; 2: a buffer is null and recvCount is not 0; 21: the communicator has failed,
+ * or a rank has left it.
  * Page: hcclcpp_07_0029
  */
 HcclResult HcclScatter(
@@ -266,9 +269,9 @@ HcclResult HcclScatter(
 
 /**
  * Each rank sends sendCount elements to each: rank i's part j becomes rank j's part i.
- * Errors: 1: counts or types of the two sides differ, or buffers are too short, overlap or are not
- * aligned; 2: a buffer is null and sendCount is not 0; 21: the communicator has failed, or a rank
- * has left it.
+ * Errors: 1: counts or types of the two sides differ, or buffers are no device memory, too short,
+ * overlap or are not aligned; 2: a buffer is null and sendCount is not 0; 21: the communicator has
+ * failed, or a rank has left it.
  * Page: hcclcpp_07_0026
  */
 HcclResult HcclAlltoAll(
@@ -278,9 +281,9 @@ HcclResult HcclAlltoAll(
 /**
  * As HcclAlltoAll with parts of different length: the arrays are uint64_t for each rank, in
  * elements, read at the call.
- * Errors: 1: the types of the two sides differ, or buffers are too short, overlap or are not
- * aligned; 2: a buffer is null although there are elements, or an array is; 21: the communicator
- * has failed, or a rank has left it.
+ * Errors: 1: the types of the two sides differ, or buffers are no device memory, too short, overlap
+ * or are not aligned; 2: a buffer is null although there are elements, or an array is; 21: the
+ * communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0027
  */
 HcclResult HcclAlltoAllV(
@@ -291,9 +294,9 @@ HcclResult HcclAlltoAllV(
 /**
  * As HcclAlltoAllV with parts that lie side by side: sendCountMatrix is uint64_t [ranks][ranks],
  * from and to, the same on all ranks, read at the call.
- * Errors: 1: the types of the two sides differ, the buffers are the same, or they are too short,
- * overlap or are not aligned; 2: a buffer is null although there are elements, or the matrix is;
- * 21: the communicator has failed, or a rank has left it.
+ * Errors: 1: the types of the two sides differ, the buffers are the same, or they are no device
+ * memory, too short, overlap or are not aligned; 2: a buffer is null although there are elements,
+ * or the matrix is; 21: the communicator has failed, or a rank has left it.
  * Page: hcclcpp_07_0059
  */
 HcclResult HcclAlltoAllVC(
@@ -303,8 +306,9 @@ HcclResult HcclAlltoAllVC(
 /**
  * Sends to a rank, which receives by HcclRecv; messages of a pair go in order. The stream goes on
  * when the other has taken the data.
- * Errors: 1: no such type or rank, this rank itself, or a buffer that is too short or not aligned;
- * 2: sendBuf is null and count is not 0; 21: the communicator has failed, or the rank has left it.
+ * Errors: 1: no such type or rank, this rank itself, or a buffer that is no device memory, too
+ * short or not aligned; 2: sendBuf is null and count is not 0; 21: the communicator has failed, or
+ * the rank has left it.
  * Page: hcclcpp_07_0031
  */
 HcclResult HcclSend(
@@ -313,8 +317,9 @@ HcclResult HcclSend(
 
 /**
  * Receives from a rank what it sends by HcclSend.
- * Errors: 1: no such type or rank, this rank itself, or a buffer that is too short or not aligned;
- * 2: recvBuf is null and count is not 0; 21: the communicator has failed, or the rank has left it.
+ * Errors: 1: no such type or rank, this rank itself, or a buffer that is no device memory, too
+ * short or not aligned; 2: recvBuf is null and count is not 0; 21: the communicator has failed, or
+ * the rank has left it.
  * Page: hcclcpp_07_0032
  */
 HcclResult HcclRecv(

@@ -74,6 +74,7 @@ struct Extents {
   uint64_t receive = 0;
 };
 Extents ExtentsOf(const Operation& operation, uint32_t rank, uint32_t ranks);
+uint64_t BytesOf(const Message& message);
 
 // Whether ranks of other processes read the buffers where they lie, if they can.
 bool IsReadInPlace(Kind kind);

@@ -11,12 +11,16 @@
 #include "collective/algorithm.h"
 #include "collective/board.h"
 #include "collective/bootstrap.h"
+#include "collective/call.h"
 #include "collective/carrier.h"
 #include "collective/group.h"
 #include "collective/line.h"
 #include "collective/operations.h"
 #include "collective/watch.h"
 #include "collective/wire.h"
+#include "runtime/context.h"
+#include "runtime/memory.h"
+#include "runtime/stream.h"
 
 namespace belay::coll {
 
@@ -231,10 +235,37 @@ class Use final : public Hooks {
   Communicator& communicator_;
 };
 
+// A rank works on its own device, as do its streams.
+void CheckDevice(const Communicator& communicator, const rt::Stream& stream) {
+  const int device = stream.context().device().id();
+  if (device == communicator.device()) return;
+  Fail(
+      codes::kHcclEPara, "collective-device",
+      "stream is of device {}, but rank {} of communicator \"{}\" is on device {}; give a stream of that device",
+      device, communicator.rank(), communicator.name(), communicator.device());
+}
+
+// Throws unless the buffers are device memory with room for what the call says. It is found out here, since
+// the other ranks wait for a call that has been queued.
+void CheckMemory(const Operation& o, uint32_t rank, uint32_t ranks) {
+  const auto check = [](const void* buffer, uint64_t bytes, const char* argument) {
+    if (bytes != 0) rt::CheckDeviceRange(buffer, bytes, argument);
+  };
+  const bool has_one = o.kind == Kind::kBroadcast || o.kind == Kind::kBatch;
+  const char* const send = has_one ? "buf" : "sendBuf";
+  const char* const receive = has_one ? "buf" : "recvBuf";
+  for (const Message& m : o.messages) check(m.buffer, BytesOf(m), m.sends ? send : receive);
+  const Extents extents = ExtentsOf(o, rank, ranks);
+  check(o.send, extents.send, send);
+  check(o.receive, extents.receive, receive);
+}
+
 }  // namespace
 
 void Submit(Communicator& communicator, rt::Stream& stream, const Operation& operation) {
   communicator.ThrowIfFailed();
+  CheckDevice(communicator, stream);
+  CheckMemory(operation, communicator.rank(), communicator.ranks());
   if (KeepForGroup(communicator, stream, operation)) return;
   Submit(communicator.board(), std::make_shared<Use>(communicator), stream, operation);
 }

@@ -127,6 +127,8 @@ std::string Said(Kind kind, uint64_t count, DType type, Reduction op, uint32_t r
   return text + ")";
 }
 
+uint64_t BytesOf(const Message& message) { return Product(message.count, tensor::BytesOf(message.type)); }
+
 Extents ExtentsOf(const Operation& o, uint32_t rank, uint32_t ranks) {
   const uint64_t element = tensor::BytesOf(o.type);
   const uint64_t one = Product(o.count, element);
@@ -171,7 +173,7 @@ void FromMatrix(Operation& o, const uint64_t* matrix, uint32_t rank, uint32_t ra
 
 void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, const Operation& o) {
   uint64_t bytes = 0;
-  for (const Message& m : o.messages) bytes += Product(m.count, tensor::BytesOf(m.type));
+  for (const Message& m : o.messages) bytes += BytesOf(m);
   Extents extents = ExtentsOf(o, board.rank(), board.ranks());
   if (Overlap(o.send, extents.send, o.receive, extents.receive) &&
       !MayLieSo(o, board.rank(), o.send, o.receive)) {
@@ -187,7 +189,7 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
       rt::SharedMemory::Get().Show(o.receive, extents.receive);
   }
   for (const Message& m : o.messages) {
-    const uint64_t size = m.count * tensor::BytesOf(m.type);
+    const uint64_t size = BytesOf(m);
     if (m.sends && size >= rt::SharedMemory::kLeastShown && board.ReadsPeers() && !board.IsHere(m.peer))
       rt::SharedMemory::Get().Show(m.buffer, size);
   }

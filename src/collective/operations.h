@@ -77,12 +77,13 @@ bool Reduces(tensor::DType type);
 const char* NameOf(Kind kind);
 const char* HcclNameOf(tensor::DType type);
 
-// Queues the operation. Throws where the stream takes no work, where buffers are too short for what the call
-// says, and where the communicator has failed. The buffers must be those of the call; the rest is checked by
-// the caller: ranks, types, null pointers.
+// Queues the operation. Throws where the stream takes no work, where buffers are no device memory or too
+// short for what the call says, and where the communicator has failed. The rest is checked by the caller:
+// ranks, types, null pointers.
 void Submit(Communicator& communicator, rt::Stream& stream, const Operation& operation);
 
-// The same without a communicator. `hooks` is kept as long as the task lives, and keeps the board alive.
+// The same without a communicator, of any memory. `hooks` is kept as long as the task lives, and keeps the
+// board alive.
 struct Hooks {
   virtual ~Hooks() = default;
   virtual void Begin() {}  // an operation is under way; throws when there may be none

@@ -248,5 +248,41 @@ TEST_F(Operations, ArgumentsAreChecked) {
   EXPECT_EQ(AsyncErrorOf(r.comm), HCCL_SUCCESS);
 }
 
+TEST_F(Operations, MemoryIsChecked) {
+  Use(0);
+  const Rank& r = ranks_[0];
+  const auto refused = [&](void* from, void* to, uint64_t count, const char* why) {
+    EXPECT_REFUSED(HCCL_E_PARA, HcclAllReduce(from, to, count, kFloat, HCCL_REDUCE_SUM, r.comm, r.stream),
+                   why);
+  };
+  float host[kCount] = {};
+  refused(host, r.b, kCount, "host memory");
+  refused(r.a, host, kCount, "recvBuf");
+  refused(reinterpret_cast<void*>(8), r.b, kCount, "not memory of this process");
+  void* pinned = nullptr;
+  EXPECT_OK(aclrtMallocHost(&pinned, sizeof(host)));
+  refused(pinned, r.b, kCount, "pinned");
+  EXPECT_OK(aclrtFreeHost(pinned));
+  refused(r.a, r.b, 1000, "past its end");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclAllGather(r.a, r.b, 8 + 8, kFloat, r.comm, r.stream), "recvBuf");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclBroadcast(host, kCount, kFloat, 1, r.comm, r.stream), "buf");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclSend(host, kCount, kFloat, 1, r.comm, r.stream), "sendBuf");
+  HcclSendRecvItem item = {HCCL_RECV, host, kCount, kFloat, 1};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclBatchSendRecv(&item, 1, r.comm, r.stream), "buf");
+  float* freed = NewFloats();
+  EXPECT_OK(aclrtFree(freed));
+  refused(freed, r.b, kCount, "freed");
+  ForBoth([](uint32_t, Rank& rank) {
+    return HcclAllReduce(rank.a, rank.b, kCount, kFloat, HCCL_REDUCE_SUM, rank.comm, rank.stream);
+  });
+  EXPECT_EQ(Of(ranks_[0].b, kCount), (Floats{100, 102, 104}));
+}
+
+TEST_F(Operations, AStreamOfAnotherDeviceIsRefused) {
+  Use(1);
+  EXPECT_REFUSED(HCCL_E_PARA, HcclBarrier(ranks_[0].comm, ranks_[1].stream), "stream is of device 1");
+  EXPECT_EQ(AsyncErrorOf(ranks_[0].comm), HCCL_SUCCESS);
+}
+
 }  // namespace
 }  // namespace conformance
