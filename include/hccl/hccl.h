@@ -27,7 +27,7 @@ extern "C" {
  * Bring the bytes to all ranks by whatever way; each calls HcclCommInitRootInfo with them. They
  * hold a secret. One root info serves for one communicator.
  * Errors: 1: a setting that names an interface or ports cannot be used; 8: the system gave no
- * socket.
+ * socket; 19: nothing can listen at the address and ports that the settings name.
  * Page: hcclcpp_07_0005
  */
 HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
@@ -37,9 +37,10 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo);
  * same rootInfo, in any order, in any process of the machine or in threads. Waits
  * HCCL_CONNECT_TIMEOUT seconds at most.
  * Errors: 1: rank is not below nRanks, the bytes are no root info, or another rank said something
- * else; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing; the
- * message names them; 11: nobody is there at the meeting point; 15: the thread has no context; 21:
- * another rank ended meanwhile.
+ * else; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 8: the system gave no socket
+ * or thread; 9: ranks are missing; the message names them; 11: nobody is there at the meeting
+ * point; 13: a connection brought what cannot be; 15: the thread has no context; 19: nothing can
+ * listen at the address and ports that the settings name; 21: another rank ended meanwhile.
  * Page: hcclcpp_07_0006
  */
 HcclResult HcclCommInitRootInfo(
@@ -48,9 +49,11 @@ HcclResult HcclCommInitRootInfo(
 /**
  * As HcclCommInitRootInfo, with a configuration, which must have gone through HcclCommConfigInit.
  * Errors: 1: as HcclCommInitRootInfo, or the configuration is not initialised or has a value that
- * is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing; the
- * message names them; 11: nobody is there at the meeting point; 15: the thread has no context; 21:
- * another rank ended meanwhile.
+ * is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 8: the system gave no
+ * socket or thread; 9: ranks are missing; the message names them; 11: nobody is there at the
+ * meeting point; 13: a connection brought what cannot be; 15: the thread has no context; 19:
+ * nothing can listen at the address and ports that the settings name; 21: another rank ended
+ * meanwhile.
  * Page: hcclcpp_07_0007
  */
 HcclResult HcclCommInitRootInfoConfig(
@@ -61,8 +64,11 @@ HcclResult HcclCommInitRootInfoConfig(
  * As HcclCommInitRootInfo, with the ranks of a rank table: a JSON file of version 1.0 or 1.2, whose
  * path has at most 4095 bytes.
  * Errors: 1: the file is no rank table, or has no such rank; 5: BELAY_COLLECTIVE_ENGINE names an
- * engine that is not there; 9: ranks are missing; the message names them; 10: the file cannot be
- * read; 15: the thread has no context; 21: another rank ended meanwhile.
+ * engine that is not there; 7: the file says that it is being made, or communicators of it are
+ * still there; 8: the system gave no socket or thread; 9: ranks are missing; the message names
+ * them; 10: the file cannot be read; 11: nobody is there at the meeting point; 13: a connection
+ * brought what cannot be; 15: the thread has no context; 19: nothing can listen at the address and
+ * ports that the file and the settings name; 21: another rank ended meanwhile.
  * Page: hcclcpp_07_0002
  */
 HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm);
@@ -71,9 +77,12 @@ HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclC
  * As HcclCommInitClusterInfo, with a configuration, which must have gone through
  * HcclCommConfigInit.
  * Errors: 1: as HcclCommInitClusterInfo, or the configuration is not initialised or has a value
- * that is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 9: ranks are missing;
- * the message names them; 10: the file cannot be read; 15: the thread has no context; 21: another
- * rank ended meanwhile.
+ * that is none; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 7: the file says that
+ * it is being made, or communicators of it are still there; 8: the system gave no socket or thread;
+ * 9: ranks are missing; the message names them; 10: the file cannot be read; 11: nobody is there at
+ * the meeting point; 13: a connection brought what cannot be; 15: the thread has no context; 19:
+ * nothing can listen at the address and ports that the file and the settings name; 21: another rank
+ * ended meanwhile.
  * Page: hcclcpp_07_0004
  */
 HcclResult HcclCommInitClusterInfoConfig(

@@ -140,8 +140,10 @@ Descriptor TryListen(const Address& address, uint16_t port) {
   if (port != 0) setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (Listen(made, TcpAddress(address, port))) return made;
   if (errno != EADDRINUSE && errno != EACCES) {
-    Fail(codes::kHcclENetwork, "collective-listen", "listening on {} failed ({})", TextOf(address),
-         ExplainRefusal(errno));
+    Fail(
+        codes::kHcclENetwork, "collective-listen",
+        "listening on {} failed ({}); let HCCL_IF_IP, or the host_ip of a rank table, be an address of this machine",
+        TextOf(address), ExplainRefusal(errno));
   }
   return {};
 }

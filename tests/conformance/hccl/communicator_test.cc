@@ -50,6 +50,12 @@ TEST_F(Communicators, ArgumentsAreChecked) {
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &root, 0, &comm), "HCCL_CONNECT_TIMEOUT = 'soon'");
 }
 
+TEST_F(Communicators, AnAddressOfAnotherMachineIsNoPlaceToMeet) {
+  Setting setting("HCCL_IF_IP", "203.0.113.9");  // of nobody: it is for examples
+  HcclRootInfo root = {};
+  EXPECT_REFUSED(HCCL_E_NETWORK, HcclGetRootInfo(&root), "let HCCL_IF_IP");
+}
+
 TEST_F(Communicators, ARootInfoServesOnce) {
   const HcclRootInfo root = NewRoot();
   HcclComm comm = Join(root, 1, 0);
