@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz chaos check bench zoo clean
+.PHONY: help run build toolkit test test-sanitize test-clients test-asan test-tsan fuzz fuzz-functions chaos check bench zoo clean
 
 JOBS ?= $(shell nproc)
 PREFIX ?= build/toolkit
@@ -68,6 +68,12 @@ fuzz: deps-fuzz   ## run each fuzzer for 60 seconds (SECONDS_EACH=), ARGS= goes 
 	@cmake --preset fuzz $(CMAKE_QUIET)
 	@cmake --build build-fuzz -j $(JOBS) --target fuzzers
 	@scripts/run-fuzz build-fuzz $(SECONDS_EACH) $(ARGS)
+
+# BELAY_SEED= chooses other calls, BELAY_ONLY= the functions. Whatever ends the process is told with its call.
+fuzz-functions: export BELAY_TIMES ?= 30
+fuzz-functions: deps-sanitize  ## calls of aclnn that are almost right, 90 of each function (BELAY_TIMES= threes of them)
+	@cmake --preset asan-ubsan $(CMAKE_QUIET)
+	@cmake --build build-asan -j $(JOBS) --target mutations
 
 test-clients: toolkit deps-clients  ## onnxruntime-cann from PyPI, on the toolkit (MODES= some of its modes)
 	@scripts/test-clients $(PREFIX) $(MODES)

@@ -5,6 +5,7 @@
 #include "ops/schema.h"
 #include "ops/tiled.h"
 #include "tensor/codes.h"
+#include "tensor/convert.h"
 #include "tensor/promote.h"
 
 namespace belay::ops {
@@ -63,10 +64,19 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
   }
 }
 
+// What is read as a number, where an operator does not list the types that it takes.
+void CheckScalar(const Scalar& scalar, const FormParam& param, const TypeSet& types) {
+  CheckType(scalar.dtype(), param, types);
+  if (tensor::CanConvert(DType::kF32, scalar.dtype()) || tensor::IsComplex(scalar.dtype())) [[likely]]
+    return;
+  Fail(kInvalidArgument, "op-dtype", "{} is {}, which no operator computes with", param.name,
+       NameOf(scalar.dtype()));
+}
+
 void CheckScalars(const tensor::ScalarList& list, const FormParam& param, const TypeSet& types) {
   for (HandleBits item : list.items) {
     const Scalar* scalar = tensor::g_scalars.Find(item);
-    if (scalar != nullptr) CheckType(scalar->dtype(), param, types);
+    if (scalar != nullptr) CheckScalar(*scalar, param, types);
   }
 }
 
@@ -82,7 +92,7 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
       if (arg.tensors != nullptr) BindList(plan, form, position, arg);
       break;
     case ArgKind::kScalar:
-      if (arg.scalar != nullptr) CheckType(arg.scalar->dtype(), param, in_op.types);
+      if (arg.scalar != nullptr) CheckScalar(*arg.scalar, param, in_op.types);
       break;
     case ArgKind::kScalars:
       if (arg.scalars != nullptr) CheckScalars(*arg.scalars, param, in_op.types);

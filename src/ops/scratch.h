@@ -48,6 +48,7 @@ class PieceScratch {
     if (each_ == 0) {
       return ParallelFor(n_, grain_, [&](int64_t begin, int64_t end) { body(begin, end, array_of(0)); });
     }
+    if (n_ == 0) return;
     // Four pieces a core even out what the cores do beside, as in ParallelFor.
     const int64_t piece = std::max(grain_, (n_ + users_ * 4 - 1) / (users_ * 4));
     std::atomic<int64_t> next{0};

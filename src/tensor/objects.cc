@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "base/fork.h"
@@ -55,6 +56,11 @@ Shape CheckedShape(const TensorSpec& spec) {
 Strides CheckedStrides(const TensorSpec& spec, const Shape& shape) {
   if (spec.strides == nullptr) return PackedStrides(shape);
   CheckNotNegative("stride", spec.strides, spec.rank);
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 128;  // the bits of the largest elements
+  for (uint64_t i = 0; i < spec.rank; ++i) {
+    if (spec.strides[i] <= kMost) continue;
+    Fail(kInvalidArgument, "tensor-too-large", "stride[{}] is {}, which no memory has", i, spec.strides[i]);
+  }
   return Strides::Of(spec.strides, shape.rank());
 }
 

@@ -93,6 +93,10 @@ def forbidden(sparse: int, mask, lengths, scores: tuple) -> np.ndarray:
 @TABLE.case('FusedInferAttentionScoreV2')
 def infer_attention(r: Random, form) -> Case:
     dtype, layout = r.pick(form.types['query']), r.pick(['BSH', 'BSND', 'BNSD'])
+    if r.chance(r.empty):  # rows that see nothing
+        q, nothing = r.tensor(dtype, (2, 3, 4, 8)), r.tensor(dtype, (2, 3, 0, 8))
+        return Case([q, [nothing], [nothing], *[None] * 21, 3, 0.5, 65535, 65535, b'BNSD', 0, 0, 0, 0, 0, False, 0, 0,
+                     Tensor(dtype, q.shape), None], {37: np.zeros(q.shape)})
     batch, shared, groups, size = r.int(1, 2), r.int(1, 3), r.int(1, 3), r.int(1, 8)
     rows = r.size(1, 9)
     columns, heads = rows + r.size(0, 9), shared * groups

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-OK, NULL_ARGUMENT, BAD_ARGUMENT = 0, 161001, 161002
+OK, NULL_ARGUMENT, BAD_ARGUMENT, INDEX_FAULT = 0, 161001, 161002, 507035
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
 _STAGE_ONE = re.compile(r'aclnnStatus aclnn(\w+)GetWorkspaceSize\(\s*(.*?)\);', re.S)
@@ -66,7 +66,7 @@ class Device:
     def message(self) -> str | None:
         """The text of the last error of this thread, which reading removes."""
         text = self._acl.aclGetRecentErrMsg()
-        return text.decode() if text else None
+        return text.decode(errors='replace') if text else None
 
     def malloc(self, size: int) -> int:
         address = ctypes.c_void_p()
@@ -130,19 +130,19 @@ class Device:
         self._check(self.try_execute(name, size, executor), f'aclnn{name}')
 
     def try_execute(self, name: str, size: int, executor: int) -> int:
-        """The same, where stage two may refuse: its code."""
+        """The same, where stage two or its task may refuse: the code of the first that does."""
         workspace = self.malloc(size) if size else None
         code = getattr(self._ops, f'aclnn{name}')(
             ctypes.c_void_p(workspace), ctypes.c_uint64(size), ctypes.c_void_p(executor), self.stream)
-        self._check(self._acl.aclrtSynchronizeStream(self.stream), f'aclnn{name}: its task')
+        waited = self._acl.aclrtSynchronizeStream(self.stream)
         if workspace:
             self.free(workspace)
-        return code
+        return code or waited
 
 
 def headers() -> Path:
     return Path(os.environ['BELAY_INCLUDE']) / 'aclnnop'
 
 
-def open_device() -> Device:
-    return Device(Path(os.environ['BELAY_LIB64']))
+def open_device(kind: type = Device) -> Device:
+    return kind(Path(os.environ['BELAY_LIB64']))

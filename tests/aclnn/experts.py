@@ -279,7 +279,8 @@ def init_routing_quantised(r: Random, form) -> Case:
         wants[14] = found
     if mode == 1:
         wants[15] = Want(np.where(empty, 0, step))
-    return Case([x, experts, scale, shift, 0, capacity if drop else 0, number, int(drop), flag, before, mode,
+    told = number if drop or flag or scale and len(scale.data) > 1 else r.pick([number, 2**40])  # experts that nobody counts
+    return Case([x, experts, scale, shift, 0, capacity if drop else 0, told, int(drop), flag, before, mode,
                  Tensor('i8', values.shape), Tensor('i32', (count,)), Tensor('i32', (number,)) if 13 in wants else None,
                  Tensor('i32', (number,)) if 14 in wants else None, Tensor('f32', rows.shape) if mode else None], wants)
 

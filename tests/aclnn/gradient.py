@@ -212,7 +212,8 @@ def classes_of(r: Random, form, rows: int, classes: int) -> tuple[Tensor, int]:
     dtype = r.pick(form.types['target'])
     ignored = r.pick([-100, 0, 1])
     chosen = r.rng.integers(0, classes, rows)
-    chosen[0] = (ignored + 1) % classes if ignored >= 0 else chosen[0]  # one that counts
+    if rows and ignored >= 0:
+        chosen[0] = (ignored + 1) % classes  # one that counts
     return given(chosen, dtype), ignored
 
 
@@ -489,7 +490,8 @@ def pool(r: Random, form) -> Case:
     x = image(r, dtype)
     kernel, stride, padding, ceil = pool_parameters(r, x)
     dilation = [r.int(1, 3), r.int(1, 3)] if r.chance(0.3) else [1, 1]
-    if any(n + 2 * p <= d * (k - 1) for n, k, p, d in zip(x.shape[-2:], kernel, padding, dilation)) or dilation == [1, 1]:
+    unseen = any(n + 2 * p <= d * (k - 1) or d > n for n, k, p, d in zip(x.shape[-2:], kernel, padding, dilation))
+    if unseen or dilation == [1, 1]:  # a window could lie in the padding alone
         dilation = [1, 1]
         value, places = max_pool_of(x, kernel, stride, [(p, p) for p in padding], ceil)
     else:

@@ -5,10 +5,12 @@
   oracle.py refusals     calls that one function alone must refuse
   oracle.py aliases      every function with results on its operands
   oracle.py doors        the operators of graphs that are those of the functions under other names
+  oracle.py mutations [FAMILY...]   calls that are almost right: whatever comes of them, nothing breaks; `doors` is a family, too
   oracle.py memory       every function while memory is short (short_memory.cc is preloaded)
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
-BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions.
+BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions, BELAY_CASE one mutation
+of each.
 """
 import os
 import sys
@@ -36,6 +38,8 @@ import index
 import layout
 import linear
 import loss
+import mutated_doors
+import mutations
 import normal
 import optimiser
 import pixel
@@ -54,6 +58,7 @@ TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing
 SHORT_TIMES = 1  # those that are called with every allocation failing
 DOOR_TIMES = 4
+MUTATED_TIMES = 3
 
 # Functions that no table can hold, and why.
 _RANKS = 'need a group of ranks: tests/conformance/hccl/fused_test.cc'
@@ -66,6 +71,12 @@ EXCEPTIONS: dict[str, str] = {
 def generator(seed: int, name: str, number: int) -> np.random.Generator:
     """Depends on nothing but these, so that one case can be run again alone."""
     return np.random.default_rng([seed, zlib.crc32(name.encode()), number])
+
+
+def open_device(kind: type = binding.Device) -> binding.Device:
+    device = binding.open_device(kind)
+    elementwise.KINDS.update({n: [a.type for a in s] for n, s in device.signatures.items()})
+    return device
 
 
 def run_function(device, row, form, seed: int, times: int) -> list[str]:
@@ -98,8 +109,7 @@ def run_families(names: list[str], run=run_function, times: int = TIMES) -> int:
     times *= int(os.environ.get('BELAY_TIMES', '1'))
     only = os.environ.get('BELAY_ONLY', '').split()
     known = forms.read_forms()
-    device = binding.open_device()
-    elementwise.KINDS.update({n: [a.type for a in s] for n, s in device.signatures.items()})
+    device = open_device()
     failed, calls = 0, 0
     for row in (row for name in names for row in FAMILIES[name].rows.values()):
         if only and row.name not in only:
@@ -122,21 +132,35 @@ def run_refusals() -> int:
     device.close()
     for failure in failures:
         print(failure)
-    print(f'{len(refusals.CALLS + refusals.NULLS)} calls, {len(failures)} were not refused as they should be')
+    print(f'{len(refusals.CALLS + refusals.NULLS + refusals.TASKS)} calls, {len(failures)} were not refused as they should be')
     return int(bool(failures))
 
 
 def run_doors() -> int:
     seed = int(os.environ.get('BELAY_SEED', '20260101'))
     tables = {name: row for table in FAMILIES.values() for name, row in table.rows.items()}
-    device = binding.open_device()
-    elementwise.KINDS.update({n: [a.type for a in s] for n, s in device.signatures.items()})
+    device = open_device()
     failures, ran, without = doors.check(device, tables, lambda name, number: generator(seed, name, number), DOOR_TIMES)
     device.close()
     for failure in failures[:40]:
         print(failure)
     print(f'{ran} nodes, {len(failures)} failed; BELAY_SEED={seed}; no case for: {", ".join(without) or "none"}')
     return int(bool(failures) or bool(without))
+
+
+def run_mutations(names: list[str]) -> int:
+    seed, only, known = int(os.environ.get('BELAY_SEED', '20260101')), os.environ.get('BELAY_ONLY', '').split(), forms.read_forms()
+    numbers = range(MUTATED_TIMES * int(os.environ.get('BELAY_TIMES', '1')))
+    if 'BELAY_CASE' in os.environ:
+        numbers = [int(os.environ['BELAY_CASE'])]
+    rows = [row for name in names if name != 'doors' for row in FAMILIES[name].rows.values() if not only or row.name in only]
+    work = [(row.name, number, mutations.function(row, known[row.name])) for row in rows for number in numbers]
+    if 'doors' in names:
+        tables = {name: row for table in FAMILIES.values() for name, row in table.rows.items()}
+        work += [(kind, number, body) for kind, body in mutated_doors.bodies(tables) for number in numbers if not only or kind in only]
+    failed = mutations.check(work, open_device, lambda name, number: generator(seed, name, number))
+    print(f'{len(work)} calls, {failed} failed; BELAY_SEED={seed}')
+    return int(failed > 0)
 
 
 def check_coverage() -> int:
@@ -159,6 +183,8 @@ if __name__ == '__main__':
         sys.exit(run_doors())
     if sys.argv[1:] == ['refusals']:
         sys.exit(run_refusals())
+    if sys.argv[1:2] == ['mutations']:
+        sys.exit(run_mutations(sys.argv[2:] or [*FAMILIES, 'doors']))
     if sys.argv[1:] == ['memory']:
         sys.exit(run_families(list(FAMILIES), run_short, SHORT_TIMES))
     if sys.argv[1:] == ['aliases']:

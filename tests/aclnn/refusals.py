@@ -1,13 +1,15 @@
 """Calls that one function alone must refuse, with 161002 or 161001 (NULLS): one line each, the arguments in C's order."""
 from __future__ import annotations
 
+import numpy as np
+
 import errors
-from binding import BAD_ARGUMENT, NULL_ARGUMENT
+from binding import BAD_ARGUMENT, INDEX_FAULT, NULL_ARGUMENT
 from calls import (HALF, IMAGE, LORA, NONE, ONE, PACKED, PAGES, SMALL, SMALL_PACKED, STATES, attention, blocks, bytes_in_groups,
                    class_loss, delta, dequantised, gated, gating, groups, latent, layers, mask, nz, o, packed, ring, routing, served,
                    sloped, small_weights, t)
-from cases import Case
-from values import Scalar, Tensor
+from cases import Call, Case
+from values import Scalar, Tensor, given
 
 ATTENTION = [
     ('packed sequences', attention(layout=b'TND')),
@@ -690,6 +692,27 @@ CALLS = [
     ('two seeds', 'MultinomialTensor', t(3), 2, False, t(2, dtype='i64'), t(dtype='i64'), 0, o(2, dtype='i64')),
 ]
 
+# Numbers whose products and sums do not fit in 64 bits, and what has nothing to read from (mutations.py has found them).
+HUGE = 2**63 - 1
+BEYOND = [
+    ('groups of no row', 'DynamicQuantV2', t(2, 4), t(0, 4), t(0, dtype='i32'), 2, o(2, 4, dtype='i8'), o(2), None),
+    ('sections whose sum wraps', 'RopeWithSinCosCache', t(3, 2, dtype='i64'), t(2, 8), t(2, 8), t(3, 8), [2, HUGE, 2], 8, False, o(2, 8),
+     o(2, 8)),
+    ('positions of no kind', 'RopeWithSinCosCache', t(0, 2, dtype='i64'), t(2, 4), t(2, 4), t(3, 4), [0, 0, 0], 4, False, o(2, 4), o(2, 4)),
+    ('repeats whose count wraps', 'RepeatInterleaveInt', t(4), 2**62, 0, o(0)),
+    ('repeats whose count wraps', 'RepeatInterleaveIntWithDim', t(4), 2**62, 0, 0, o(0)),
+    ('a scalar of 8-bit floats', 'InplaceClampMax', t(3), Scalar(1, 'e5m2')),
+    ('a dilation that wraps', 'MaxPool3dWithArgmax', t(1, 1, 4, 1, 1), [3, 1, 1], [1, 1, 1], [0, 0, 0], [HUGE, 1, 1], False,
+     o(1, 1, 6, 1, 1), o(1, 1, 6, 1, 1, dtype='i32')),
+    ('a dilation that wraps', 'Convolution', t(1, 1, 4), t(1, 1, 3), None, [1], [0], [HUGE], False, [0], 1, o(1, 1, 6), 0),
+    ('paddings that wrap', 'ConvTbc', t(5, 1, 2), t(1, 2, 2), t(2), HUGE, o(3, 1, 2), 0),
+    ('paddings that wrap', 'Im2col', t(1, 4, 4), [1, 1], [1, 1], [HUGE, 0], [1, 1], o(1, 8)),
+    ('sizes whose product wraps', 'GroupNormBackward', t(0), t(0), t(0), t(0), t(4), 2**62, 4, 1, 4, [True] * 3, o(0), o(4), o(4)),
+    ('statistics of turned shape', 'GroupNormSilu', t(3, 4, 2), None, None, 2, 1e-5, o(3, 4, 2), o(3, 2), o(2, 3)),
+    ('statistics of turned shape', 'LayerNorm', t(2, 3, 5), [5], None, None, 1e-5, o(2, 3, 5), o(2, 3, 1), o(3, 2, 1)),
+]
+CALLS += BEYOND
+
 NULLS = [
     ('a sum that is asked for', 'AddLayerNorm', t(2, 4), t(2, 4), t(4), t(4), None, 1e-5, True, o(2, 4), o(2, 1), o(2, 1), None),
     ('no largest squares', 'ApplyAdamW', t(3), t(3), t(3), t(1), t(1), t(1), t(1), t(1), t(1), t(1), t(3), None, True, False),
@@ -713,8 +736,28 @@ NULLS = [
 ]
 
 
+# What only a task sees: it fails.
+TASKS = [
+    ('a length far below those before it', 'GatherPaKvCache', t(1, 1, 1, 4), t(1, 1, 1, 4), t(3, 3, dtype='i32'),
+     given(np.array([0, 2, 8, -2**63]), 'i64'), o(15, 1, 4), o(15, 1, 4), None, b'Norm', True),
+]
+
+
+def expect_failing(device, name: str, case: Case, rng, what: str) -> list[str]:
+    call = Call(device, name, case, rng, plain=True)
+    try:
+        code, size, executor = device.plan(name, call.values)
+        code = code or device.try_execute(name, size, executor)
+    finally:
+        call.destroy()
+    message = device.message()
+    return [] if code == INDEX_FAULT and message else [f'{what}: gives {code}, wanted {INDEX_FAULT}; message: {message}']
+
+
 def check(device, rng) -> list[str]:
     failures = []
+    for what, name, *arguments in TASKS:
+        failures += [f'{name}: {f}' for f in expect_failing(device, name, Case(arguments, {}), rng, what)]
     for calls, code in ((CALLS, BAD_ARGUMENT), (NULLS, NULL_ARGUMENT)):
         for what, name, *arguments in calls:
             failures += [f'{name}: {f}' for f in errors.expect(device, name, Case(arguments, {}), rng, code, what)]

@@ -88,6 +88,8 @@ struct Packed {
       RefuseFlash(a.function,
                   "packed sequences with a bias are not there yet, but for the slopes of pseType 2 and 3");
     }
+    if (a.heads != a.query.shape()[1])
+      RefuseFlash(a.function, "query has another number of heads than headNum");
     queries = SpansOf(a.function, "actualSeqQLen", query_ends, a.query.shape()[0]);
     keys = SpansOf(a.function, "actualSeqKvLen", key_ends, a.key.shape()[0]);
     if (queries.size() != keys.size())

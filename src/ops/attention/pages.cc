@@ -129,8 +129,9 @@ struct GatherBody {
     const int64_t rows = sides[0].cache.rows, sequences = table.count() / std::max<int64_t>(width, 1);
     for (int64_t s = 0, token = 0; s < sequences; ++s) {
       const auto at = static_cast<size_t>(s);
-      const int64_t n = sums ? length[at + 1] - length[at] : length[at];
-      if (n < 0 || token + n > sides[0].tokens.count) {
+      const int64_t begin = sums ? std::max<int64_t>(length[at], 0) : 0;
+      const int64_t n = length[sums ? at + 1 : at] < begin ? -1 : length[sums ? at + 1 : at] - begin;
+      if (n < 0 || n > sides[0].tokens.count - token) {
         Fail(kIndexFault, "pages-lengths", "sequence {} has {} tokens, and the result room for {} more", s, n,
              sides[0].tokens.count - token);
       }

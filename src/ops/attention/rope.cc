@@ -89,7 +89,7 @@ std::vector<int64_t> KindsOf(const Plan& plan, std::span<const int64_t> sections
     RefuseExperts(plan, "mropeSection has another number of sections than positions has rows");
   int64_t at = 0;
   for (size_t s = 0; s < sections.size(); ++s) {
-    if (sections[s] < 0 || at + sections[s] > angles)
+    if (sections[s] < 0 || sections[s] > angles - at)
       RefuseExperts(plan, "mropeSection does not add up to the angles");
     std::fill_n(kind.begin() + at, sections[s], static_cast<int64_t>(s));
     at += sections[s];
@@ -140,6 +140,7 @@ void CheckTable(const Plan& plan, const TableArgs& a) {
   CheckExpertShape(plan, a.key_out, a.key.shape());
   for (const Operand* o : {&a.key, &a.table, &a.query_out, &a.key_out}) CheckSameType(a.query, *o);
   const int64_t tokens = a.positions.shape().back(0), turned = a.table.shape()[1];
+  if (a.positions.shape()[0] == 0 && tokens > 0) RefuseExperts(plan, "positions has no kinds of positions");
   if (a.query.shape()[0] != tokens || a.key.shape()[0] != tokens)
     RefuseExperts(plan, "query and key have another number of tokens than positions");
   if (a.size < 1 || a.query.shape()[1] % a.size != 0 || a.key.shape()[1] % a.size != 0)

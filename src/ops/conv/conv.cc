@@ -100,6 +100,22 @@ struct ConvBody {
        args.out.shape().ToString(), wanted);
 }
 
+// Products of two of these numbers are computed.
+void CheckFits(const ConvArgs& args) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (const Operand& o : {args.input, args.weight, args.out}) {
+    for (int64_t size : o.shape()) {
+      if (size > kMost) FailShape(args, "a size is at most 2^31");
+    }
+  }
+  for (auto list : {args.strides, args.dilations, args.before, args.after}) {
+    for (int64_t value : list) {
+      if (value > kMost || value < -kMost)
+        FailShape(args, "strides, paddings and dilations are at most 2^31");
+    }
+  }
+}
+
 void CheckRanks(const ConvArgs& args) {
   const int rank = args.input.shape().rank();
   if (rank < 3 || rank > 5) FailShape(args, "one to three spatial dimensions are supported");
@@ -110,6 +126,7 @@ void CheckRanks(const ConvArgs& args) {
     if (list.size() != spatial)
       FailShape(args, "strides, paddings and dilations have one number for each spatial dimension");
   }
+  CheckFits(args);
   for (int64_t value : args.strides) {
     if (value < 1) FailShape(args, "a stride is at least 1");
   }

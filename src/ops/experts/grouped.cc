@@ -120,7 +120,8 @@ struct GroupedBody {
     int64_t begin = 0;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t number = numbers[static_cast<size_t>(i * each + each - 1)];
-      const int64_t n = list_type == kEnds ? number - begin : number;
+      const int64_t before = list_type == kEnds ? begin : 0;
+      const int64_t n = number < before ? -1 : number - before;
       const int64_t product = list_type == kPairs ? numbers[static_cast<size_t>(i * 2)] : i;
       if (n < 0 || n > total - begin || product < 0 || product >= count ||
           (!known.empty() && n != known[static_cast<size_t>(i)])) {

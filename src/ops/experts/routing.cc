@@ -31,7 +31,7 @@ struct RouteBody {
   int64_t capacity;            // rows of each expert, or 0: one after another
   CountsAs counted;
   QuantMode quant;
-  bool scatter, uncounted;  // uncounted: nobody knows how many experts there are
+  bool scatter, uncounted;  // uncounted: nobody asks how many copies each expert has
 
   void operator()(const Frame& frame) const {
     Placed* placed = order.At(frame);
@@ -203,14 +203,16 @@ void CheckRoute(const Plan& plan, const RouteArgs& a, bool quantised) {
   CheckExpertShape(plan, a.row_idx, {copies});
 }
 
-RouteBody RouteParts(Plan& plan, const RouteArgs& a, int64_t first, int64_t last, bool quantised) {
+RouteBody RouteParts(Plan& plan, const RouteArgs& a, int64_t first, int64_t last, bool quantised,
+                     bool counted) {
   CheckRoute(plan, a, quantised);
   RouteBody body{};
   const int64_t copies = a.experts.tensor->count(), rows = RowsOf(a), width = a.x.shape()[1];
   body.x = Rows(a.x), body.expanded = Rows(a.expanded), body.row_idx = WholeOut(a.row_idx);
   body.experts = Indices(plan, *a.experts.tensor), body.experts_at = a.experts.binding;
   body.order = Scratch<Placed>(plan, copies), body.slots = Scratch<int64_t>(plan, rows);
-  body.found = Scratch<int64_t>(plan, std::max<int64_t>(last - first, 0));
+  body.uncounted = !counted;
+  if (counted) body.found = Scratch<int64_t>(plan, std::max<int64_t>(last - first, 0));
   body.room = PieceScratch<float>(plan, rows, RowGrain(width), quantised ? 2 * width : 0);
   body.top_k = std::max<int64_t>(a.experts.shape()[1], 1), body.first = first, body.last = last;
   body.capacity = a.drop ? a.capacity : 0;
@@ -245,8 +247,8 @@ RouteBody CountedRoute(Plan& plan, const RouteArgs& a, const CountOperands& o, b
     RefuseExperts(plan, "counts are asked for, but expertNum is 0 or expertTokensCountOrCumsumOut null");
   if (before && !o.before.present())
     RefuseExperts(plan, "expertTokensBeforeCapacityFlag is true, but its result is null");
-  RouteBody body = RouteParts(plan, a, 0, a.expert_num, quantised);
-  if (a.expert_num == 0) body.last = std::numeric_limits<int64_t>::max(), body.uncounted = true;
+  RouteBody body = RouteParts(plan, a, 0, a.expert_num, quantised, counts || a.drop);
+  if (a.expert_num == 0) body.last = std::numeric_limits<int64_t>::max();
   if (counts) CheckExpertShape(plan, o.counts, {a.expert_num});
   if (counts) body.counts = WholeOut(o.counts), body.counted = o.flag == 1 ? kSums : kCounts;
   if (before) CheckExpertShape(plan, o.before, {a.expert_num});
@@ -499,7 +501,7 @@ void MoeInitRoutingV3(Plan& plan, DType, const MoeInitRoutingV3Arguments& a) {
   if (drop && (first != 0 || last != a.expert_num || a.row_idx_type != 0))
     RefuseExperts(plan, "dropPadMode 1 takes all experts and rowIdxType 0");
   const RouteArgs args = TakeRoute(a);
-  RouteBody body = RouteParts(plan, args, first, last, quantised);
+  RouteBody body = RouteParts(plan, args, first, last, quantised, drop || a.expert_tokens_num_flag);
   body.scatter = a.row_idx_type == 1;
   if (a.expert_tokens_num_flag) {
     if (!a.expert_tokens_count_or_cumsum_out.present())

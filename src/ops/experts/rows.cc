@@ -81,6 +81,7 @@ void Rows::Clear(const Frame& frame, int64_t row) const {
 }
 
 void Rows::Copy(const Frame& frame, int64_t row, const Rows& other, int64_t from) const {
+  if (width_ == 0) return;  // there may be no memory
   const auto bytes = static_cast<int64_t>(tensor::BytesOf(type_));
   if (type_ == other.type_ && step_ == bytes && other.step_ == bytes) {
     CopyMemory(Place(frame, row), other.Place(frame, from), static_cast<size_t>(width_ * bytes));

@@ -162,13 +162,13 @@ int64_t Picked(Ints values, size_t i, int64_t missing) {
 PoolSpans SpansOf(int64_t size, size_t i, const Means& means) {
   const int64_t kernel = Picked(means.kernel, i, 0), stride = Picked(means.stride, i, kernel);
   const int64_t padding = Picked(means.padding, i, 0);
-  if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2) {
+  const PoolDimension d{size, kernel, stride, 1, padding, padding};
+  if (!IsWindow(d) || padding > kernel / 2) {
     Fail(
         kInvalidArgument, "pool-window",
         "a window has a kernel of {}, a stride of {} and a padding of {}; the padding is at most half the kernel",
         kernel, stride, padding);
   }
-  const PoolDimension d{size, kernel, stride, 1, padding, padding};
   return SlidingSpans(d, PoolOutputSize(d, means.ceil));
 }
 

@@ -1,5 +1,7 @@
 // The gradients of normalisations as programs call them.
 #include <algorithm>
+#include <array>
+#include <optional>
 
 #include "base/error.h"
 #include "ops/elementwise/unlisted.h"
@@ -158,7 +160,9 @@ void GroupNormBackward(Plan& plan, DType, const GroupNormBackwardArguments& a) {
   if (a.n < 0 || a.c < 0 || a.hx_w < 0 || a.group < 1 || a.c % a.group != 0) {
     Fail(kInvalidArgument, "op-norm-shape", "{} channels cannot be cut into {} groups", a.c, a.group);
   }
-  for (const Operand& o : {a.grad_out, a.input}) CheckElements(o, a.n * a.c * a.hx_w);
+  const std::optional<int64_t> count = tensor::CheckedCount(std::array{a.n, a.c, a.hx_w});
+  if (!count) Fail(kInvalidArgument, "op-norm-shape", "N {}, C {} and HxW {} are too many", a.n, a.c, a.hx_w);
+  for (const Operand& o : {a.grad_out, a.input}) CheckElements(o, *count);
   CheckGradient(a.grad_out, a.input);
   Operand results[] = {a.grad_input, a.grad_gamma_out, a.grad_beta_out};
   SelectResults(a.output_mask, results);

@@ -26,16 +26,22 @@ T Chosen(bool take, T b, T a) {
   }
 }
 
+// Whole numbers wrap.
+template <class T>
+using Wrapping =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+
 // Of one element; `factor` is that of what is added. NaN is the largest and the least.
 template <class T>
 T Combined(Combination how, T a, T b, T factor) {
+  using W = Wrapping<T>;
   switch (how) {
     case Combination::kReplace:
       return b;
     case Combination::kAdd:
-      return static_cast<T>(a + b * factor);
+      return static_cast<T>(static_cast<W>(a) + static_cast<W>(b) * static_cast<W>(factor));
     case Combination::kMultiply:
-      return static_cast<T>(a * b);
+      return static_cast<T>(static_cast<W>(a) * static_cast<W>(b));
     case Combination::kMax:
       return Chosen((a < b) | (b != b), b, a);
     case Combination::kMin:

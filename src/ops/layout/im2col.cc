@@ -1,6 +1,8 @@
 // The patches that a kernel sees, moved as they are.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -64,6 +66,10 @@ SeenAxis SeenAxisOf(int64_t image, size_t i, std::span<const int64_t> kernel,
         "least 1",
         i, axis.kernel, axis.dilation, axis.padding, axis.stride);
   }
+  constexpr int64_t kMost = int64_t{1} << 28;  // so that products of two of these numbers fit
+  if (std::max({image, axis.kernel, axis.dilation, axis.padding, axis.stride}) > kMost) {
+    Fail(tensor::kInvalidArgument, "im2col-window", "a number of dimension {} is above {}", i, kMost);
+  }
   const int64_t room = image + 2 * axis.padding - axis.dilation * (axis.kernel - 1) - 1;
   if (room < 0) {
     Fail(tensor::kInvalidArgument, "im2col-window",
@@ -101,7 +107,12 @@ void Im2col(Plan& plan, DType, const Operand& self, std::span<const int64_t> ker
   body.x = SeenAxisOf(image.shape.back(0), 1, kernel, dilation, padding, stride);
   body.channels = image.shape.back(2);
   body.images = rank == 4 ? image.shape[0] : 1;
-  Shape wanted{body.channels * body.y.kernel * body.x.kernel, body.y.patches * body.x.patches};
+  const std::optional<int64_t> rows =
+      tensor::CheckedCount(std::array{body.channels, body.y.kernel, body.x.kernel});
+  if (!rows)
+    Fail(tensor::kInvalidArgument, "im2col-window", "the patches of {} channels are too large",
+         body.channels);
+  Shape wanted{*rows, body.y.patches * body.x.patches};
   if (rank == 4) wanted = Shape{body.images, wanted[0], wanted[1]};
   CheckShape(out, wanted);
   if (columns.empty()) return;

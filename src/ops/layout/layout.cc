@@ -189,8 +189,8 @@ void Slice(Plan& plan, DType, const Operand& self, int64_t dim, int64_t start, i
   start = ClampedPlace(start, size);
   end = std::max(ClampedPlace(end, size), start);
   view.offset += start * view.strides[axis];
-  view.shape[axis] = (end - start + step - 1) / step;
-  view.strides[axis] *= step;
+  view.shape[axis] = end == start ? 0 : (end - start - 1) / step + 1;
+  if (view.shape[axis] > 1) view.strides[axis] *= step;
   PlanCopyOf(plan, self, view, out);
 }
 
@@ -251,14 +251,25 @@ void Repeat(Plan& plan, DType compute, const Operand& self, std::span<const int6
   Rearrange(plan, {&view, nullptr, self.binding, self.name}, out, maps);
 }
 
+namespace {
+
+// How many elements n of them become.
+int64_t Repeated(int64_t n, int64_t repeats) {
+  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
+  int64_t count;
+  if (!__builtin_mul_overflow(n, repeats, &count)) return count;
+  Fail(kInvalidArgument, "op-repeats", "{} repeats of {} elements are too many", repeats, n);
+}
+
+}  // namespace
+
 void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, int64_t dim, int64_t size,
                       const Operand& out) {
   auto axis = static_cast<size_t>(rules::WrapDim(self, dim));
-  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
   std::vector<AxisMap> maps = IdentityMaps(self.tensor->shape);
   if (maps.empty()) Fail(kInvalidArgument, "op-dim", "{} has no dimension to repeat along", self.name);
   auto n = static_cast<int64_t>(maps[axis].size());
-  CheckLength("the repeated dimension", n * repeats, size);
+  CheckLength("the repeated dimension", Repeated(n, repeats), size);
   maps[axis].clear();
   for (int64_t i = 0; i < size; ++i) maps[axis].push_back(i / repeats);
   Rearrange(plan, self, out, maps);
@@ -266,9 +277,8 @@ void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, i
 
 void RepeatInterleaveInt(Plan& plan, DType compute, const Operand& self, int64_t repeats, int64_t size,
                          const Operand& out) {
-  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
   CheckSameType(self, out);
-  CheckLength("out", self.tensor->count() * repeats, size);
+  CheckLength("out", Repeated(self.tensor->count(), repeats), size);
   CheckShape(out, Shape{size});
   if (size == 0) return;
   // The result as a tensor of self's shape with one dimension more.

@@ -34,9 +34,11 @@ struct RangeBodyOf {
     alignas(64) char converted[kBlock * 8];
     auto bytes = static_cast<int64_t>(BytesOf(type));
     DType from = std::is_same_v<T, double> ? DType::kF64 : DType::kI64;
+    using W = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;  // whole numbers wrap
     for (int64_t i = 0; i < count; i += kBlock) {
       int64_t n = std::min(kBlock, count - i);
-      for (int64_t k = 0; k < n; ++k) values[k] = static_cast<T>(start + static_cast<T>(i + k) * step);
+      for (int64_t k = 0; k < n; ++k)
+        values[k] = static_cast<T>(static_cast<W>(start) + static_cast<W>(i + k) * static_cast<W>(step));
       tensor::Convert(type, converted, from, values, n);
       MoveRow(out + i * out_step, out_step, converted, bytes, n, bytes);
     }

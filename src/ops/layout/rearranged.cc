@@ -5,7 +5,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "base/copy_memory.h"
 #include "base/error.h"
 #include "base/memory_limit.h"
 #include "base/parallel.h"
@@ -94,7 +93,8 @@ struct RearrangedBody {
   void Place(char* out, const char* in, bool filled, Placed& last) const {
     if (filled) return Fill(out, inner.size);
     if (last.out != nullptr && last.in == in && inner.step == element) {
-      CopyMemory(out, last.out, static_cast<size_t>(inner.size * element));
+      // Rows of a result may share bytes.
+      std::memmove(out, last.out, static_cast<size_t>(inner.size * element));
     } else {
       Row(out, in);
     }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/kernels.h"
 #include "ops/matmul/gemm.h"
 #include "ops/norm/softmax_loops.h"
 #include "ops/scratch.h"
@@ -114,6 +115,8 @@ struct AttentionBody {
 
 void PlanAttention(Plan& plan, const AttentionArgs& args) {
   if (args.out.tensor->empty()) return;
+  if (args.value.shape()[2] == 0)  // rows that see nothing
+    return kernels::Zero(plan, args.out.dtype(), args.out);
   AttentionBody body{};
   body.query = Matrices(args.query), body.key = Matrices(args.key), body.value = Matrices(args.value);
   body.out = Matrices(args.out);

@@ -31,6 +31,16 @@ int64_t CountOver(const Shape& shape, uint32_t mask, bool inside) {
   return count;
 }
 
+// Its sizes are those of `like` from `first` on, but for ones.
+void CheckSizes(const Operand& operand, const Shape& like, int first) {
+  const Shape& shape = operand.shape();
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (shape[i] == 1 || (first + i < like.rank() && shape[i] == like[first + i])) continue;
+    Fail(tensor::kInvalidArgument, "op-norm-shape", "{} has shape {}, which are no sizes of {}", operand.name,
+         shape.ToString(), like.ToString());
+  }
+}
+
 // Views that live as long as a plan is made.
 struct Views {
   Tensor tensors[4];
@@ -38,6 +48,7 @@ struct Views {
 
   Operand Of(const Operand& operand, const Shape& like, int first) {
     if (!operand.present()) return {};
+    CheckSizes(operand, like, first);
     Tensor& view = tensors[used++];
     view = Spread(*operand.tensor, like, first);
     return {&view, nullptr, operand.binding, operand.name};

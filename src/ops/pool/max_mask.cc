@@ -65,14 +65,15 @@ PoolDimension WindowOf(const Shape& shape, const MaskWindows& w, size_t i) {
       Fail(kInvalidArgument, "pool-window", "a window has two dimensions, not {}", list.size());
   const int64_t kernel = NumberOr(w.kernel, i, 0), stride = NumberOr(w.stride, i, kernel),
                 padding = NumberOr(w.padding, i, 0), dilation = NumberOr(w.dilation, i, 1);
-  if (kernel < 1 || stride < 1 || padding < 0 || padding > kernel / 2 || dilation < 1) {
+  const PoolDimension window{shape.back(i == 0 ? 1 : 0), kernel, stride, dilation, padding, padding};
+  if (!IsWindow(window) || padding > kernel / 2) {
     Fail(
         kInvalidArgument, "pool-window",
         "a window has a kernel of {}, a stride of {}, a padding of {} and a dilation of {}; the padding is at "
         "most half the kernel and the dilation at least 1",
         kernel, stride, padding, dilation);
   }
-  return {shape.back(i == 0 ? 1 : 0), kernel, stride, dilation, padding, padding};
+  return window;
 }
 
 MaskGeometry GeometryOf(const Operand& self, const Operand& out, const Operand& mask, const MaskWindows& w) {

@@ -222,6 +222,12 @@ PoolSpans RoomFor(int64_t windows) {
 
 }  // namespace
 
+bool IsWindow(const PoolDimension& d) {
+  constexpr int64_t kMost = int64_t{1} << 31;  // so that products of two of these numbers fit
+  return std::min({d.kernel, d.stride, d.dilation}) >= 1 && std::min(d.before, d.after) >= 0 &&
+         std::max({d.kernel, d.stride, d.dilation, d.before, d.after}) <= kMost;
+}
+
 int64_t PoolOutputSize(const PoolDimension& d, bool ceil) {
   const int64_t reach = d.in + d.before + d.after - ((d.kernel - 1) * d.dilation + 1);
   if (reach < 0 && !ceil) return 0;

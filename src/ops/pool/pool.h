@@ -23,6 +23,9 @@ struct PoolDimension {
   int64_t in, kernel, stride, dilation, before, after;
 };
 
+// Whether there are windows with these numbers: kernel, stride and dilation from 1 on, and none beyond 2^31.
+bool IsWindow(const PoolDimension& d);
+
 // With `ceil` a last window that sticks out counts, if it begins within the input or the padding before it.
 int64_t PoolOutputSize(const PoolDimension& d, bool ceil);
 PoolSpans SlidingSpans(const PoolDimension& d, int64_t out);

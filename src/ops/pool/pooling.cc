@@ -51,7 +51,7 @@ std::vector<PoolSpans> SpansOf(const Operand& self, const Windows& w, const Oper
     const int64_t kernel = Pick(w.kernel, i, 0), stride = Pick(w.strides, i, kernel);
     PoolDimension p{self.shape()[d],    kernel, stride, Pick(w.dilations, i, 1), Pick(w.before, i, 0),
                     Pick(w.after, i, 0)};
-    if (kernel < 1 || stride < 1 || p.dilation < 1 || p.before < 0 || p.after < 0) {
+    if (!IsWindow(p)) {
       Fail(tensor::kInvalidArgument, "pool-window",
            "a window has a kernel of {}, a stride of {}, a dilation of {} and paddings of {} and {}", kernel,
            stride, p.dilation, p.before, p.after);

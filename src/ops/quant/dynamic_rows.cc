@@ -83,6 +83,7 @@ void PlanDynamic(Plan& plan, const DynamicArgs& a) {
     body.smooth = Rows(a.smooth);
   }
   if (body.x.count() == 0) return;
+  if (grouped && body.smooth.count() == 0) RefuseExperts(plan, "groupIndex has no group for the rows of x");
   if (grouped) body.groups = Indices(plan, *a.groups->tensor), body.groups_at = a.groups->binding;
   body.room = {plan, body.x.count(), RowGrain(width), 2 * width};
   plan.SetCost(500 + static_cast<uint64_t>(a.x.tensor->count()));

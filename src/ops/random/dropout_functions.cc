@@ -21,7 +21,7 @@ using tensor::kInvalidArgument;
 
 // Bits of a mask come in units of so many.
 constexpr int64_t kUnit = 128;
-int64_t MaskBytes(int64_t count) { return (count + kUnit - 1) / kUnit * (kUnit / 8); }
+int64_t MaskBytes(int64_t count) { return (count / kUnit + (count % kUnit != 0)) * (kUnit / 8); }
 
 void CheckMask(const Operand& mask, int64_t bytes) {
   if (mask.tensor->count() >= bytes) return;

@@ -121,6 +121,7 @@ struct ResampleBody {
     for (int i = 0; i < d; ++i) outer *= shape[i];
     for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
     shape[d] = axis.out;
+    if (inner == 0) return;
     if constexpr (std::is_same_v<T, float>) {
       if (d + 1 == shape.rank() && columns.taps != 0 && !extrapolates) return Picked(from, to, outer, axis);
     }

@@ -379,6 +379,7 @@ StackSizes StackSizesOf(const LstmArgs& args) {
                args.one_bias,
                args.reversed,
                {args.gates[0], args.gates[1], args.gates[2], args.gates[3]}};
+  if (args.layers > s.directions * h[0]) FailShape(args.h0, "it has states for each layer");
   if (args.layers < 1 || args.input.tensor->empty() || args.h0.tensor->empty())
     FailShape(args.input, "it needs elements, and there is at least one layer and one state");
   const int64_t all = s.layers * s.directions;

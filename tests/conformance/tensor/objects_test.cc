@@ -85,6 +85,8 @@ TEST_F(Objects, TensorsThatCannotBe) {
   EXPECT_EQ(View({2, 3}, {3, -1}, 0, {6}), nullptr);
   EXPECT_EQ(View({2, 3}, {3, 1}, -1, {6}), nullptr);
   EXPECT_EQ(View({2, 3}, {kHuge, 1}, 0, {6}), nullptr);
+  EXPECT_EQ(View({1, 3}, {kHuge / 2, 1}, 0, {3}), nullptr)
+      << "no memory has such a stride, be it of one element";
   EXPECT_EQ(View({kHuge, 3}, {1, 1}, 0, {6}), nullptr);
   EXPECT_EQ(View({2}, {1}, kHuge, {6}), nullptr);
   EXPECT_EQ(View({2}, {1}, 0, {kHuge, 2}), nullptr);
