@@ -6,6 +6,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 #include "tensor/description.h"
 #include "tensor/half.h"
 
@@ -45,7 +46,9 @@ aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
 }
 
 void aclDestroyDataBuffer(const DataBuffer& dataBuffer) {
-  tensor::g_data_buffers.Destroy(tensor::g_data_buffers.HandleOf(&dataBuffer));
+  const HandleBits handle = tensor::g_data_buffers.HandleOf(&dataBuffer);
+  tensor::g_data_buffers.Destroy(handle);
+  if (rt::Observers::any()) rt::TellDestroyed(handle);
 }
 
 void aclUpdateDataBuffer(DataBuffer& dataBuffer, void* data, size_t size) { dataBuffer = {data, size}; }

@@ -1,6 +1,9 @@
 // Handles of the interface and the objects behind them.
 #pragma once
 
+#include <optional>
+#include <type_traits>
+
 #include "base/codes.h"
 #include "base/error_about.h"
 #include "base/handle_table.h"
@@ -35,19 +38,25 @@ Handle AsHandle(HandleBits bits) {
   return reinterpret_cast<Handle>(bits);
 }
 
+// Of which kind the handles of a table are; for decltype.
+template <class T, HandleKind kKind, uint32_t kMaxSlots>
+std::integral_constant<HandleKind, kKind> KindIn(const HandleTable<T, kKind, kMaxSlots>& table);
+
 // What a kind of object is called, and where its handles are looked up.
 template <class T>
 struct ObjectTraits;
 template <>
 struct ObjectTraits<rt::Stream> {
   static constexpr const char* kName = "a stream";
+  static constexpr HandleKind kKind = HandleKind::kStream;
   static rt::Stream* Find(HandleBits h) { return &rt::ResolveStream(h, "stream"); }
 };
-#define BELAY_OBJECT(Type, table, name)                       \
-  template <>                                                 \
-  struct ObjectTraits<Type> {                                 \
-    static constexpr const char* kName = name;                \
-    static Type* Find(HandleBits h) { return table.Find(h); } \
+#define BELAY_OBJECT(Type, table, name)                                 \
+  template <>                                                           \
+  struct ObjectTraits<Type> {                                           \
+    static constexpr const char* kName = name;                          \
+    static constexpr HandleKind kKind = decltype(KindIn(table))::value; \
+    static Type* Find(HandleBits h) { return table.Find(h); }           \
   };
 BELAY_OBJECT(rt::Event, rt::Events(), "an event")
 BELAY_OBJECT(rt::Context, rt::Contexts(), "a context")
@@ -68,24 +77,27 @@ BELAY_OBJECT(tensor::DataBuffer, tensor::g_data_buffers, "a data buffer")
 BELAY_OBJECT(tensor::TensorDesc, tensor::g_tensor_descs, "a tensor description")
 #undef BELAY_OBJECT
 // Looked up in graph_objects.cc, so that not every file that converts a handle reads what a graph is.
-#define BELAY_GRAPH_OBJECT(Type, name)         \
-  template <>                                  \
-  struct ObjectTraits<Type> {                  \
-    static constexpr const char* kName = name; \
-    static Type* Find(HandleBits h);           \
+#define BELAY_GRAPH_OBJECT(Type, kind, name)              \
+  template <>                                             \
+  struct ObjectTraits<Type> {                             \
+    static constexpr const char* kName = name;            \
+    static constexpr HandleKind kKind = HandleKind::kind; \
+    static Type* Find(HandleBits h);                      \
   };
-BELAY_GRAPH_OBJECT(graph::Dataset, "a dataset")
-BELAY_GRAPH_OBJECT(graph::ModelDescription, "a model description")
-BELAY_GRAPH_OBJECT(graph::ModelConfig, "a configuration for loading")
-BELAY_GRAPH_OBJECT(graph::ExecConfig, "a configuration for execution")
-BELAY_GRAPH_OBJECT(graph::OpAttributes, "a set of attributes")
-BELAY_GRAPH_OBJECT(graph::AippParameters, "parameters of AIPP")
-BELAY_GRAPH_OBJECT(graph::OpHandle, "a handle of an operator")
+BELAY_GRAPH_OBJECT(graph::Dataset, kDataset, "a dataset")
+BELAY_GRAPH_OBJECT(graph::ModelDescription, kModelDescription, "a model description")
+BELAY_GRAPH_OBJECT(graph::ModelConfig, kModelConfig, "a configuration for loading")
+BELAY_GRAPH_OBJECT(graph::ExecConfig, kExecConfig, "a configuration for execution")
+BELAY_GRAPH_OBJECT(graph::OpAttributes, kOpAttributes, "a set of attributes")
+BELAY_GRAPH_OBJECT(graph::AippParameters, kAippParameters, "parameters of AIPP")
+BELAY_GRAPH_OBJECT(graph::OpHandle, kOpHandle, "a handle of an operator")
 #undef BELAY_GRAPH_OBJECT
 
+// What is told of is the object that there was: nothing, where the number is another kind's.
 [[noreturn, gnu::cold]] inline void RefuseHandle(const char* what, const char* argument, HandleBits handle,
-                                                 int code) {
-  FailAbout(reinterpret_cast<const void*>(handle), code, "handle",
+                                                 int code, std::optional<HandleKind> kind = {}) {
+  const bool was_one = kind && KindOf(handle) == static_cast<uint8_t>(*kind);
+  FailAbout(was_one ? reinterpret_cast<const void*>(handle) : nullptr, code, "handle",
             "{} = {:#x} is not {}: it was destroyed, or never was one", argument, handle, what);
 }
 
@@ -111,14 +123,14 @@ decltype(auto) Need(Handle handle, const char* argument) {
   HandleBits bits = BitsOf(handle);
   T* object = Traits::Find(bits);
   if (object == nullptr) [[unlikely]]
-    RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
+    RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle, Traits::kKind);
   if constexpr (requires { object->TryRef(); }) {
     if (!object->TryRef()) [[unlikely]]
-      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
+      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle, Traits::kKind);
     // What was counted may be the next object in this slot.
     if (Traits::Find(bits) != object) [[unlikely]] {
       object->Unref();
-      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle);
+      RefuseHandle(Traits::kName, argument, bits, codes::kRtInvalidHandle, Traits::kKind);
     }
     return Pinned<T>(*object);
   } else {

@@ -33,11 +33,12 @@ using tensor::kInvalidArgument;
 
 HandleBits NumberOfHandle(const aclOpExecutor* executor) { return reinterpret_cast<HandleBits>(executor); }
 
-[[noreturn, gnu::cold]] void FailSpent() {
-  Fail(kInnerNull, "executor-spent",
-       "this executor is not alive: the second stage has used it up, or it was destroyed. Run the "
-       "first "
-       "stage again, or call aclSetAclOpExecutorRepeatable before the second");
+[[noreturn, gnu::cold]] void FailSpent(const aclOpExecutor* executor) {
+  const bool was_one = KindOf(NumberOfHandle(executor)) == static_cast<uint8_t>(HandleKind::kExecutor);
+  FailAbout(was_one ? executor : nullptr, kInnerNull, "executor-spent",
+            "this executor is not alive: the second stage has used it up, or it was destroyed. Run the "
+            "first "
+            "stage again, or call aclSetAclOpExecutorRepeatable before the second");
 }
 
 // A reference to a live plan. Another thread may destroy the executor meanwhile, and its slot may
@@ -45,9 +46,9 @@ HandleBits NumberOfHandle(const aclOpExecutor* executor) { return reinterpret_ca
 PlanRef NeedPlan(const aclOpExecutor* executor) {
   HandleBits bits = NumberOfHandle(executor);
   Plan* plan = ops::g_plans.Find(bits);
-  if (plan == nullptr || !(plan->repeatable() ? plan->TryLease() : plan->TryRef())) FailSpent();
+  if (plan == nullptr || !(plan->repeatable() ? plan->TryLease() : plan->TryRef())) FailSpent(executor);
   PlanRef ref(plan);
-  if (ops::g_plans.Find(bits) != plan) FailSpent();
+  if (ops::g_plans.Find(bits) != plan) FailSpent(executor);
   return ref;
 }
 
@@ -167,7 +168,7 @@ void RemarkOnResults(const ops::Plan& plan, const ops::Copied& copied) {
 void RunExchange(PlanRef plan, ops::Copied copied, void* workspace, aclOpExecutor* executor,
                  rt::Stream& stream) {
   ExchangeOf exchange(*plan, workspace, stream);
-  if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
+  if (!plan->repeatable() && !TryRetire(executor)) FailSpent(executor);
   const uint32_t cost = plan->cost();
   if (plan->exchange()->before) {
     plan->TryRef();  // it is alive: this holds it
@@ -262,7 +263,7 @@ void RunExecutor(const ops::Form& form, void* workspace, uint64_t workspace_size
   }
   if (plan->exchange() != nullptr) [[unlikely]]
     return RunExchange(std::move(plan), std::move(copied), workspace, executor, stream);
-  if (!plan->repeatable() && !TryRetire(executor)) FailSpent();
+  if (!plan->repeatable() && !TryRetire(executor)) FailSpent(executor);
   if (!plan->has_work()) return;
   uint32_t cost = plan->cost();
   PlanTask task(std::move(plan), workspace);
@@ -302,8 +303,11 @@ void aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) { NeedPlan(executor)
 
 // An executor that is used up is left alone: programs keep them all and destroy them at exit.
 void aclDestroyAclOpExecutor(aclOpExecutor* executor) {
-  if (TryRetire(executor)) return;
-  if (KindOf(NumberOfHandle(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent();
+  if (TryRetire(executor)) {
+    if (rt::Observers::any()) rt::TellDestroyed(NumberOfHandle(executor));
+    return;
+  }
+  if (KindOf(NumberOfHandle(executor)) != static_cast<uint8_t>(HandleKind::kExecutor)) FailSpent(executor);
 }
 
 void aclSetTensorAddr(aclOpExecutor* executor, const size_t index, tensor::Tensor&, void* addr) {

@@ -11,6 +11,7 @@
 #include "graph/model.h"
 #include "graph/specialise.h"
 #include "runtime/context.h"
+#include "runtime/observer.h"
 
 namespace belay::api {
 namespace {
@@ -196,7 +197,9 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
 
 aclmdlDataset* aclmdlCreateDataset() { return AsHandle<aclmdlDataset*>(graph::g_datasets.Create()); }
 void aclmdlDestroyDataset(const Dataset& dataset) {
-  graph::g_datasets.Destroy(graph::g_datasets.HandleOf(&dataset));
+  const HandleBits handle = graph::g_datasets.HandleOf(&dataset);
+  graph::g_datasets.Destroy(handle);
+  if (rt::Observers::any()) rt::TellDestroyed(handle);
 }
 void aclmdlAddDatasetBuffer(Dataset& dataset, aclDataBuffer* dataBuffer) {
   Need<tensor::DataBuffer>(dataBuffer, "dataBuffer");

@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "api/convert.h"
 #include "api/handlers.h"
 #include "base/error.h"
+#include "base/error_about.h"
 #include "runtime/memory.h"
 #include "tensor/codes.h"
 #include "tensor/objects.h"
@@ -27,8 +29,11 @@ C* Create(Table& table, Args&&... args) {
 // Null is fine: programs destroy optional arguments that they never made.
 template <class Table>
 void Destroy(Table& table, const void* handle) {
-  if (handle == nullptr || table.Destroy(reinterpret_cast<HandleBits>(handle))) return;
-  Fail(kInvalidArgument, "object-stale", "{} is not alive: destroyed already, or not of this kind", handle);
+  const HandleBits bits = BitsOf(handle);
+  if (bits == 0 || table.Destroy(bits)) return;
+  const bool was_one = KindOf(bits) == static_cast<uint8_t>(decltype(KindIn(table))::value);
+  FailAbout(was_one ? handle : nullptr, kInvalidArgument, "object-stale",
+            "{} is not alive: destroyed already, or not of this kind", handle);
 }
 
 template <class Table, class C>

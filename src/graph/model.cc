@@ -8,6 +8,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/error_about.h"
 #include "base/fork.h"
 #include "base/room.h"
 #include "graph/aipp/insert.h"
@@ -18,6 +19,7 @@
 #include "runtime/context.h"
 #include "runtime/device_writes.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 
 namespace belay::graph {
 
@@ -306,15 +308,18 @@ std::shared_ptr<Model> FindLoaded(uint32_t id) {
 
 std::shared_ptr<Model> FindModel(uint32_t id) {
   if (auto model = FindLoaded(id)) return model;
-  Fail(codes::kGeExecModelIdInvalid, "model-id",
-       "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
+  FailAbout(reinterpret_cast<const void*>(uintptr_t{id}), codes::kGeExecModelIdInvalid, "model-id",
+            "there is no loaded model {}: it was unloaded, or the number is another thing's", id);
 }
 
 void RemoveModel(uint32_t id) {
   std::shared_ptr<Model> model = FindModel(id);
   Registry& registry = TheRegistry();
-  std::lock_guard guard(registry.lock);
-  registry.models.erase(id);
+  {
+    std::lock_guard guard(registry.lock);
+    registry.models.erase(id);
+  }
+  if (rt::Observers::any()) rt::TellDestroyed(id);
 }
 
 uint32_t AddBundle(std::vector<std::shared_ptr<Model>> models) {

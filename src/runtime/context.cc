@@ -237,6 +237,7 @@ void DestroyContext(Context& context, bool force) {
   HandleBits handle = context.handle();
   context.Shutdown(force);
   g_contexts.Destroy(handle);
+  if (Observers::any()) TellDestroyed(handle);
 }
 
 void Context::Open(Device& device, bool is_default) {

@@ -8,6 +8,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/error_about.h"
 #include "base/fork.h"
 #include "base/quiet_write.h"
 #include "base/room.h"
@@ -155,10 +156,10 @@ void VirtualMemory::Drop(PhysicalMemory* memory) {
 
 void VirtualMemory::FreePhysical(PhysicalMemory& memory) {
   std::lock_guard guard(lock_);
-  if (memory.freed || g_physical_memories.Retire(g_physical_memories.HandleOf(&memory)) == nullptr) {
-    FailFreed();
-  }
+  const HandleBits handle = g_physical_memories.HandleOf(&memory);
+  if (memory.freed || g_physical_memories.Retire(handle) == nullptr) FailFreed();
   memory.freed = true;
+  if (Observers::any()) TellDestroyed(handle);
   Drop(&memory);
 }
 
@@ -249,8 +250,8 @@ void VirtualMemory::Unmap(void* at) {
   auto address = reinterpret_cast<uintptr_t>(at);
   auto mapping = space_.Contains(address) ? mapped_.find(space_.PageOf(address)) : mapped_.end();
   if (mapping == mapped_.end() || space_.AddressOf(mapping->first) != address) {
-    Fail(kBadArgument, "memory-not-mapped",
-         "{} is not an address that aclrtMapMem mapped memory at (or it was unmapped already)", at);
+    FailAbout(at, kBadArgument, "memory-not-mapped",
+              "{} is not an address that aclrtMapMem mapped memory at (or it was unmapped already)", at);
   }
   Erase(mapping);
 }

@@ -97,7 +97,8 @@ class Observer {
   virtual void WrittenUnseen(const void* /*p*/) {}
   // All blocks of a device have been freed with it.
   virtual void EndedDevice(int /*device*/) {}
-  // This handle of a stream, an event, a notify or a model leads nowhere from now on.
+  // This handle, or number of a loaded model, leads nowhere from now on. Not told of what an operator takes:
+  // of tensors and the like there are too many.
   virtual void Destroyed(uint64_t /*handle*/) {}
   virtual void Refused(const Refusal& /*refusal*/) {}
   virtual void Remarked(const Remark& /*remark*/) {}

@@ -19,6 +19,13 @@ constexpr layers::KindId kSpoiledCapture = "spoiled-capture";
 constexpr std::string_view kMendJoin =
     "record an event on that stream after its last task, and let the main stream wait for it";
 
+constexpr layers::KindId kBadFree = "bad-free";
+constexpr std::string_view kNotMapped = "memory-not-mapped";
+
+// Refusals of what was destroyed, or never was there.
+constexpr std::string_view kOfObjects[] = {"handle", "stream-handle", "object-stale", "executor-spent",
+                                           "model-id"};
+
 // What a refusal means, by its section in docs/messages.md.
 struct Rule {
   std::string_view id;
@@ -38,9 +45,10 @@ constexpr Rule kRules[] = {
     {"memory-not-of-device", "host-memory-on-device", "copy to memory from aclrtMalloc first"},
     {"op-address-host", "host-memory-on-device", "copy to memory from aclrtMalloc first"},
     {"free-twice", "double-free", "free a block once"},
-    {"free-foreign", "bad-free", "free only what an allocation has returned"},
-    {"free-interior", "bad-free", "free the pointer that the allocation has returned"},
-    {"free-wrong-kind", "bad-free", "free with the partner of the function that allocated"},
+    {kNotMapped, "double-free", "unmap a range once"},
+    {"free-foreign", kBadFree, "free only what an allocation has returned"},
+    {"free-interior", kBadFree, "free the pointer that the allocation has returned"},
+    {"free-wrong-kind", kBadFree, "free with the partner of the function that allocated"},
     {"op-workspace-short", "short-workspace", "give the second stage the workspace that the first asked for"},
     {"stream-other-context", kWrongContext,
      "make the context current that the stream was created in (aclrtSetCurrentContext, aclrtSetDevice)"},
@@ -71,6 +79,17 @@ template <size_t kCount>
 const Rule* RuleOf(const Rule (&rules)[kCount], std::string_view id) {
   const auto* rule = std::ranges::find(rules, id, &Rule::id);
   return rule == std::end(rules) ? nullptr : rule;
+}
+
+template <size_t kCount>
+bool Holds(const std::string_view (&ids)[kCount], std::string_view id) {
+  return std::ranges::find(ids, id) != std::end(ids);
+}
+
+std::string_view MendOf(const rt::Refusal& refusal) {
+  return refusal.id == std::string_view("executor-spent")
+             ? "run the first stage for each execution, or make the executor repeatable and destroy it after the last"
+             : "destroy an object after its last use";
 }
 
 // What stays the same when the place of an object is used again.
@@ -153,26 +172,27 @@ void Memory::Tell(layers::KindId kind, std::string message, const std::string& u
   layers::Tell(report);
 }
 
-// A handle that no call has destroyed is none of ours: the code says enough.
+// A number that never was a handle is none of ours: the code says enough. Of what an operator takes nobody
+// has said that it was destroyed; but the core names it only where it was one of that kind.
 void Memory::UsedAfterDestroy(const rt::Refusal& refusal) {
+  constexpr std::string_view kByTheirKind[] = {"handle", "object-stale", "executor-spent"};
   const auto handle = reinterpret_cast<uint64_t>(refusal.about);
-  layers::Report report{
-      "use-after-destroy", core_.call_name(refusal.call), {}, "destroy an object after its last use"};
+  if (handle == 0) return;
+  layers::Report report{"use-after-destroy", core_.call_name(refusal.call), {}, std::string(MendOf(refusal))};
   report.places.push_back({"in " + report.message, layers::ThisStack()});
   report.message += ": " + std::string(refusal.sentence);
   {
     std::lock_guard guard(lock_);
     auto found = destroyed_.find(WithoutGeneration(handle));
-    if (found == destroyed_.end() || found->second.handle != handle) return;
-    report.places.push_back({"destroyed", found->second.stack});
+    const bool known = found != destroyed_.end() && found->second.handle == handle;
+    if (!known && !Holds(kByTheirKind, refusal.id)) return;
+    if (known) report.places.push_back({"destroyed", found->second.stack});
   }
   layers::Tell(report);
 }
 
 void Memory::Refused(const rt::Refusal& refusal) {
-  if (refusal.id == std::string_view("handle") || refusal.id == std::string_view("stream-handle")) {
-    return UsedAfterDestroy(refusal);
-  }
+  if (Holds(kOfObjects, refusal.id)) return UsedAfterDestroy(refusal);
   const Rule* rule = RuleOf(kRules, refusal.id);
   if (rule == nullptr) return;
   std::optional<Life> life;
@@ -182,6 +202,7 @@ void Memory::Refused(const rt::Refusal& refusal) {
   }
   layers::KindId kind = rule->kind;
   if (kind.id == kUseAfterFree.id && (!life || life->live)) kind = kInvalidAddress;
+  if (refusal.id == kNotMapped && (!life || life->live)) kind = kBadFree;
   const std::string call = core_.call_name(refusal.call);
   Tell(kind, call + ": " + std::string(refusal.sentence), "in " + call, life, rule->mend);
 }

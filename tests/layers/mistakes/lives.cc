@@ -1,4 +1,5 @@
 // Memory and objects that are used too long, ended twice, or never.
+#include "acl/acl_mdl.h"
 #include "aclnnop/aclnn_add.h"
 #include "mistakes.h"
 
@@ -235,6 +236,40 @@ MISTAKE(TheContextOfAStreamIsGone, "use-after-destroy") {
   TWIN(aclrtMemsetAsync(x, kBytes, 0, kBytes, stream));  // [1]
   if (mended) OK(aclrtDestroyContext(other));
   OK(aclrtSetCurrentContext(mine));
+}
+
+MISTAKE(AContextIsMadeCurrentAfterItsEnd, "use-after-destroy") {
+  aclrtContext mine = nullptr, other = nullptr;
+  OK(aclrtGetCurrentContext(&mine));
+  OK(aclrtCreateContext(&other, 0));
+  OK(aclrtSetCurrentContext(mine));
+  if (!mended) OK(aclrtDestroyContext(other));  // [2]
+  TWIN(aclrtSetCurrentContext(other));          // [1]
+  OK(aclrtSetCurrentContext(mine));
+  if (mended) OK(aclrtDestroyContext(other));
+}
+
+MISTAKE(ADatasetIsDestroyedTwice, "use-after-destroy") {
+  aclmdlDataset* dataset = aclmdlCreateDataset();
+  OK(aclmdlDestroyDataset(dataset));                 // [2]
+  if (!mended) TWIN(aclmdlDestroyDataset(dataset));  // [1]
+}
+
+MISTAKE(AModelIsUnloadedTwice, "use-after-destroy") {
+  uint32_t model = 0;
+  OK(aclmdlLoadFromFile(model_file.c_str(), &model));
+  OK(aclmdlUnload(model));                 // [2]
+  if (!mended) TWIN(aclmdlUnload(model));  // [1]
+}
+
+MISTAKE(AThreadStillHasTheStream, "use-after-destroy") {
+  aclrtStream stream = NewStream();
+  Fill(x, stream);
+  if (!mended) End(stream);  // [2]
+  InThread([&] {
+    TWIN(aclrtMemsetAsync(x, kBytes, 0, kBytes, stream));  // [1]
+  });
+  if (mended) End(stream);
 }
 
 MISTAKE(ABlockARoundIsLeftBehind, "leak") {

@@ -93,3 +93,19 @@ MISTAKE(ATensorLiesOnTwoPieces, "race") {
   EndMapping(range);
   for (aclrtDrvMemHandle memory : pieces) OK(aclrtFreePhysical(memory));
 }
+
+MISTAKE(ARangeIsUnmappedTwice, "double-free") {
+  aclrtDrvMemHandle memory = NewMemory(kPiece);
+  char* range = NewRange(kPiece);
+  Map(range, kPiece, memory);               // [3]
+  OK(aclrtUnmapMem(range));                 // [2]
+  if (!mended) TWIN(aclrtUnmapMem(range));  // [1]
+  OK(aclrtReleaseMemAddress(range));
+  OK(aclrtFreePhysical(memory));
+}
+
+MISTAKE(PhysicalMemoryIsFreedTwice, "use-after-destroy") {
+  aclrtDrvMemHandle memory = NewMemory(kPiece);
+  OK(aclrtFreePhysical(memory));                 // [2]
+  if (!mended) TWIN(aclrtFreePhysical(memory));  // [1]
+}
