@@ -89,9 +89,10 @@ def type_set(types: tuple[str, ...]) -> str:
 
 
 def flags(param: ops_model.OpParam) -> str:
-    if param.is_weight:
-        return f', {str(param.optional).lower()}, true'
-    return ', true' * param.optional
+    given = [str(param.optional).lower(), str(param.is_weight).lower(), f'KnownPart::{param.part}']
+    while given and given[-1] in ('false', 'KnownPart::kUnknown'):
+        given.pop()
+    return ''.join(f', {text}' for text in given)
 
 
 def shape_rule(op: Operator, rule: str) -> str:

@@ -31,7 +31,7 @@ KINDS = {
     'string': ('const char *', 'const char*', 'string'),
 }
 _ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
-             'results', 'in_part', 'max_workspace'}
+             'results', 'in_part', 'whole', 'some', 'max_workspace'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 _RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
 
@@ -52,6 +52,7 @@ class OpParam:
     optional: bool = False
     is_weight: bool = False
     reads_tiles: bool = False
+    part: str = 'kUnknown'
 
     @property
     def field(self) -> str:
@@ -232,6 +233,13 @@ def read_door(op: Operator, row: dict | str, of_file: dict, sets: dict) -> Graph
     return door
 
 
+def part_of(row: dict, param: str) -> str:
+    """How much of a tensor the kernel touches for certain, where that may be less than all."""
+    if param in row.get('whole', '').split():
+        return 'kWhole'
+    return 'kSome' if param in row.get('some', '').split() else 'kUnknown'
+
+
 def read_operator(row: dict, family: str, content: dict) -> Operator:
     sets, ge = content['types'], content.get('ge', {})
     unknown = set(row) - _ROW_KEYS
@@ -248,7 +256,7 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
         typed = KINDS[kind][2] in ('operand', 'operands', 'scalar', 'scalars')
         chosen = types.get(who, types.get('*'))
         params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
-                              who == row.get('weight'), who in row.get('tiles', '').split()))
+                              who == row.get('weight'), who in row.get('tiles', '').split(), part_of(row, who)))
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}),
@@ -256,6 +264,11 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
                   in_part=row.get('in_part', content.get('in_part', '')), max_workspace=row.get('max_workspace', False))
     if op.in_part not in ('', 'reads', 'all'):
         raise read.SpecError(f'{op.name}: in_part is reads or all, not {op.in_part}')
+    named = f'{row.get("whole", "")} {row.get("some", "")}'.split()
+    if unknown := set(named) - {param.name for param in params}:
+        raise read.SpecError(f'{op.name}: whole and some name no parameters {sorted(unknown)}')
+    if named and not op.in_part:
+        raise read.SpecError(f'{op.name}: whole and some go with in_part')
     op.forms = [read_form(op, text) for text in row.get('forms', [])]
     op.doors = [read_door(op, door, ge, sets) for door in row.get('ge', [])]
     return op

@@ -11,6 +11,17 @@
 namespace belay::api {
 namespace {
 
+using ops::KnownPart;
+
+// Where there is no index, nothing is touched of what indices choose.
+bool ReadsAnEmptyTensor(const ops::Plan& plan) {
+  for (int i = 0; i < plan.binding_count(); ++i) {
+    const ops::Binding& binding = plan.binding(i);
+    if (binding.present && ops::Reads(binding.access) && binding.first == binding.end) return true;
+  }
+  return false;
+}
+
 // Calls `row` for each run of bytes between which there are gaps. With no view there are none; `within` where
 // it would take too many calls.
 template <class Row, class Within>
@@ -125,18 +136,21 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     if (bytes == 0) continue;
     visit.Argument(binding.name, binding.dtype);
     char* begin = static_cast<char*>(at[i]) + binding.first;
-    auto touch = [&](bool in_part, const auto& exactly, const auto& within) {
-      if (in_part) return within(begin, bytes);
-      ForEachRow(plan_->view(i), at[i], begin, bytes, exactly, [&] { within(begin, bytes); });
+    auto touch = [&](KnownPart part, const auto& exactly, const auto& some, const auto& within) {
+      if (part == KnownPart::kWhole)
+        return ForEachRow(plan_->view(i), at[i], begin, bytes, exactly, [&] { within(begin, bytes); });
+      part == KnownPart::kSome && !ReadsAnEmptyTensor(*plan_) ? some(begin, bytes) : within(begin, bytes);
     };
     if (ops::Reads(binding.access)) {
       touch(
-          plan_->reads_in_part(), [&](char* row, size_t n) { visit.Reads(row, n); },
+          plan_->read_part(i), [&](char* row, size_t n) { visit.Reads(row, n); },
+          [&](char* hull, size_t n) { visit.ReadsSome(hull, n); },
           [&](char* hull, size_t n) { visit.ReadsWithin(hull, n); });
     }
     if (ops::Writes(binding.access)) {
       touch(
-          plan_->writes_in_part(), [&](char* row, size_t n) { visit.Writes(row, n); },
+          plan_->written_part(i), [&](char* row, size_t n) { visit.Writes(row, n); },
+          [&](char* hull, size_t n) { visit.WritesSome(hull, n); },
           [&](char* hull, size_t n) { visit.WritesWithin(hull, n); });
     }
   }

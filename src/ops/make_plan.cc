@@ -50,6 +50,14 @@ void CheckTensor(const Tensor& tensor, const FormParam& param, const Op& op) {
   }
 }
 
+int BindTensor(Plan& plan, const Form& form, int position, const Tensor* tensor, int relative) {
+  const FormParam& param = form.params[position];
+  const int binding = plan.Bind(tensor, param.access, param.name, position, relative);
+  if (const KnownPart part = form.op->params[param.param].part; part != KnownPart::kUnknown) [[unlikely]]
+    plan.SetPart(binding, part);
+  return binding;
+}
+
 void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
   arg.binding = static_cast<int16_t>(plan.binding_count());
   int relative = 0;
@@ -60,7 +68,7 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
       Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name, relative);
     }
     CheckTensor(*tensor, param, *form.op);
-    plan.Bind(tensor, param.access, param.name, position, relative++);
+    BindTensor(plan, form, position, tensor, relative++);
   }
 }
 
@@ -86,7 +94,7 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   switch (arg.kind) {
     case ArgKind::kTensor:
       if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, *form.op);
-      arg.binding = static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
+      arg.binding = static_cast<int16_t>(BindTensor(plan, form, position, arg.tensor, 0));
       break;
     case ArgKind::kTensors:
       if (arg.tensors != nullptr) BindList(plan, form, position, arg);

@@ -27,6 +27,10 @@ enum class Access : uint8_t { kNone = 0, kRead = 1, kWrite = 2, kReadWrite = 3 }
 constexpr bool Reads(Access a) { return static_cast<int>(a) & 1; }
 constexpr bool Writes(Access a) { return static_cast<int>(a) & 2; }
 
+// What is known of a tensor of which the kernel may touch less than all elements: nothing, that it touches
+// one of them at least, or that it touches all of this one.
+enum class KnownPart : uint8_t { kUnknown, kSome, kWhole };
+
 // One tensor argument. The kernel touches bytes [first, end) from `address`; none when first ==
 // end.
 struct Binding {
@@ -37,7 +41,8 @@ struct Binding {
   uint16_t relative;  // position inside a tensor list
   uint8_t param;      // position in the prototype
   Access access;
-  bool present;          // false: an optional tensor that was not given
+  bool present : 1;  // false: an optional tensor that was not given
+  KnownPart part : 7;
   tensor::DType dtype;   // of its elements
   uint16_t lies_on = 0;  // 1 + the one result that may lie here (MayLieOn), by its binding
 };
@@ -97,8 +102,10 @@ class alignas(kCacheLine) Plan {
 
   // It may touch only some of the elements that it reads (or of all).
   void SetInPart(bool reads, bool writes) { reads_in_part_ = reads, writes_in_part_ = writes; }
-  bool reads_in_part() const { return reads_in_part_; }
-  bool writes_in_part() const { return writes_in_part_; }
+  // How much of it is read, and written, as far as that is known before the kernel runs.
+  KnownPart read_part(int i) const { return reads_in_part_ ? binding(i).part : KnownPart::kWhole; }
+  KnownPart written_part(int i) const { return writes_in_part_ ? binding(i).part : KnownPart::kWhole; }
+  void SetPart(int i, KnownPart part) { Bindings()[i].part = part; }
 
   // What runs tells the shape of the result at binding i, which has room for the largest that it may be.
   std::shared_ptr<tensor::ToldShape> TellsShapeOf(int i);

@@ -131,7 +131,8 @@ struct Param {
   const char* name;
   TypeSet types;  // of a tensor or scalar; empty: whatever the operator's rules take
   bool optional = false;
-  bool is_weight = false;  // may have the format that aclnnTransMatmulWeight gives
+  bool is_weight = false;                // may have the format that aclnnTransMatmulWeight gives
+  KnownPart part = KnownPart::kUnknown;  // of it, where the operator has InPart
 };
 
 // Whether the kernel may touch less than all elements of its tensors: those that the data or the attributes

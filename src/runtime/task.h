@@ -53,6 +53,12 @@ class RangeVisitor {
   // Some of these bytes; which ones only the data tells, or it would take too long to say.
   virtual void ReadsWithin(const void* begin, size_t bytes) { Reads(begin, bytes); }
   virtual void WritesWithin(void* begin, size_t bytes) { Writes(begin, bytes); }
+  // Some of these bytes, one of them at least.
+  virtual void ReadsSome(const void* begin, size_t bytes) { ReadsWithin(begin, bytes); }
+  virtual void WritesSome(void* begin, size_t bytes) { WritesWithin(begin, bytes); }
+  // The operators that a task group stands for: a launch takes them, an update replaces them.
+  virtual void TakesGroup(uint64_t /*handle*/) {}
+  virtual void ReplacesGroup(uint64_t /*handle*/) {}
   // It runs when that stream has got there.
   virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
   // It waits for what has no position yet: a value in memory, a record to come.

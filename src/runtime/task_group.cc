@@ -25,7 +25,8 @@ struct GroupStepTask {
 
   void Run() const { group->RunStep(step); }
   void Ranges(RangeVisitor& visit) const {
-    std::shared_ptr<const GroupVersion> version = group->latest();
+    std::shared_ptr<const GroupVersion> version = group->announced();
+    if (step == 0) visit.TakesGroup(TaskGroups().HandleOf(group));
     const Task& task = version->tasks[step];
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, visit);
   }
@@ -39,7 +40,6 @@ struct GroupStepTask {
 // Publishes a version when the stream gets there.
 struct UpdateTask {
   static constexpr const char* kName = "task update";
-  static constexpr bool kTouchesNothing = true;
   TaskGroup* group;
   std::shared_ptr<const GroupVersion> version;
 
@@ -52,6 +52,7 @@ struct UpdateTask {
     if (group != nullptr) group->Unref();
   }
   void Run() const { group->Publish(version); }
+  void Ranges(RangeVisitor& visit) const { visit.ReplacesGroup(TaskGroups().HandleOf(group)); }
 };
 
 }  // namespace
@@ -86,6 +87,7 @@ void TaskGroup::Seal() {
   if (first_ == nullptr) first_ = std::make_shared<GroupVersion>();
   first_->NoteBlocks();
   size_ = first_->tasks.size();
+  Announce(first_);
   Publish(std::exchange(first_, nullptr));
   sealed_.store(true, std::memory_order_release);
 }
@@ -93,6 +95,16 @@ void TaskGroup::Seal() {
 void TaskGroup::Publish(std::shared_ptr<const GroupVersion> version) {
   std::lock_guard guard(lock_);
   latest_.swap(version);  // the old one goes outside of the lock, with the argument
+}
+
+void TaskGroup::Announce(std::shared_ptr<const GroupVersion> version) {
+  std::lock_guard guard(lock_);
+  announced_.swap(version);
+}
+
+std::shared_ptr<const GroupVersion> TaskGroup::announced() {
+  std::lock_guard guard(lock_);
+  return announced_;
 }
 
 std::shared_ptr<const GroupVersion> TaskGroup::latest() {
@@ -182,7 +194,8 @@ void TaskUpdate::End(Stream& stream) {
          given, given == 1 ? "" : "s", wanted);
   }
   update->version_->NoteBlocks();
-  stream.Submit(MakeTask(UpdateTask(update->group_, std::move(update->version_))));
+  stream.Submit(MakeTask(UpdateTask(update->group_, update->version_)));
+  update->group_->Announce(std::move(update->version_));
 }
 
 }  // namespace belay::rt

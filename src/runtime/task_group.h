@@ -49,8 +49,12 @@ class TaskGroup {
   void Seal();
 
   void Publish(std::shared_ptr<const GroupVersion> version);
+  // The same in the order of the calls, for those who judge by them: an update that was issued counts for
+  // what is issued behind it.
+  void Announce(std::shared_ptr<const GroupVersion> version);
   void RunStep(uint32_t step);
   std::shared_ptr<const GroupVersion> latest();
+  std::shared_ptr<const GroupVersion> announced();
 
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref();
@@ -67,7 +71,7 @@ class TaskGroup {
   size_t size_ = 0;
   std::shared_ptr<GroupVersion> first_;  // until it is sealed
   SpinLock lock_;
-  std::shared_ptr<const GroupVersion> latest_;   // under lock_
+  std::shared_ptr<const GroupVersion> latest_, announced_;  // under lock_
   std::shared_ptr<const GroupVersion> running_;  // of the replay that is in the group: there is only one
 };
 

@@ -47,7 +47,7 @@ Race::Race(const rt::CoreFacts& core)
 }
 
 struct Race::Room {
-  std::vector<Access> accesses;
+  std::vector<Access> accesses, some;
   std::array<Holder, 16> holders{};  // by an address that was looked for
 };
 
@@ -63,15 +63,17 @@ inline const Race::Holder& Race::HolderOf(const void* p, Room* room) const {
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
   Touches(const Race& r, const rt::Task& task)
-      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses) {
+      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
     if (race.aliases_.any()) AddInMemory();
     collective = task.type->task_class == rt::TaskClass::kProgress;
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
   ~Touches() {
-    accesses.clear();
-    if (accesses.capacity() > kMostRoom) accesses = {};
+    for (std::vector<Access>* list : {&accesses, &some}) {
+      list->clear();
+      if (list->capacity() > kMostRoom) *list = {};
+    }
   }
   Touches(const Touches&) = delete;
   Touches& operator=(const Touches&) = delete;
@@ -86,6 +88,16 @@ struct Race::Touches final : rt::RangeVisitor {
     const auto at = reinterpret_cast<uintptr_t>(begin);
     if (block != 0) maybe_written.push_back({block, at, at + bytes});
   }
+  void ReadsSome(const void* begin, size_t bytes) override {
+    ReadsWithin(begin, bytes);
+    AddSome(begin, bytes, false);
+  }
+  void WritesSome(void* begin, size_t bytes) override {
+    WritesWithin(begin, bytes);
+    AddSome(begin, bytes, true);
+  }
+  void TakesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), false, false}); }
+  void ReplacesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), true, false}); }
   void WaitsFor(const rt::Stream& source, uint64_t position) override {
     waits.emplace_back(&source, position);
   }
@@ -123,11 +135,24 @@ struct Race::Touches final : rt::RangeVisitor {
     if (rest != 0) Add(reinterpret_cast<const void*>(at + bytes), rest, writes);
   }
 
+  // Of a range that was mapped piece by piece nothing is noted where it goes on in the next.
+  void AddSome(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    const Holder& holder = race.HolderOf(begin, &room);
+    const auto [block, of_host] = holder.held;
+    if (block != 0 && at + bytes <= holder.end) some.push_back({{block, at, at + bytes}, writes, of_host});
+  }
+
+  static Bytes GroupBytes(uint64_t handle) { return {kGroup | (handle & (kGroup - 1)), 0, 1}; }
+
   // The same once more where it lies in memory that other addresses show, too.
   void AddInMemory() {
-    for (size_t i = 0, count = accesses.size(); i < count; ++i) {
-      const Bytes bytes = race.aliases_.InMemory(accesses[i].bytes);
-      if (bytes.block != 0) accesses.push_back({bytes, accesses[i].writes, false});
+    for (std::vector<Access>* list : {&accesses, &some}) {
+      for (size_t i = 0, count = list->size(); i < count; ++i) {
+        const Access access = (*list)[i];
+        const Bytes bytes = race.aliases_.InMemory(access.bytes);
+        if (bytes.block != 0) list->push_back({bytes, access.writes, false});
+      }
     }
   }
 
@@ -136,6 +161,7 @@ struct Race::Touches final : rt::RangeVisitor {
       if (access.writes) maybe_written.push_back(access.bytes);
     }
     accesses.clear();
+    some.clear();
   }
 
   static constexpr size_t kMostRoom = 4096;
@@ -143,6 +169,7 @@ struct Race::Touches final : rt::RangeVisitor {
   const Race& race;
   Room& room;
   std::vector<Access>& accesses;                           // in that room
+  std::vector<Access>& some;                               // of which it touches one byte at least, in it too
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   Waits waits;
@@ -232,6 +259,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
 void Race::Tidy() {
   shadow_.Forget(
       [&](uint64_t block, uintptr_t at) {
+        if (IsGroup(block)) return false;
         if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
         return SerialOf(reinterpret_cast<const void*>(at)) != block;
       },
@@ -268,24 +296,25 @@ void Race::EndedDevice(int device) {
 
 // What a task touches orders nothing within the task: it comes before itself.
 template <class IsOrdered>
-bool Race::Judge(const std::vector<Access>& accesses, const Mark& mark, const Spot& spot,
-                 const IsOrdered& ordered, Shadow* shadow) {
+bool Race::Judge(const Touches& touches, const Mark& mark, const Spot& spot, const IsOrdered& ordered,
+                 Shadow* shadow) {
   anew_.clear();
-  for (const Access& access : accesses) {
+  for (const Access& access : touches.accesses) {
     if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
   }
-  return !anew_.empty() && JudgeAnew(mark, spot, ordered, shadow);
+  return !(anew_.empty() && touches.some.empty()) && JudgeAnew(touches.some, mark, spot, ordered, shadow);
 }
 
-bool Race::JudgeAnew(const Mark& mark, const Spot& spot, const Shadow::Ordered& ordered, Shadow* shadow) {
+bool Race::JudgeAnew(const std::vector<Access>& some, const Mark& mark, const Spot& spot,
+                     const Shadow::Ordered& ordered, Shadow* shadow) {
   bool told = false;
-  for (const Access& access : anew_) {
-    shadow->Check(access.bytes, access.writes, ordered,
-                  [&](const Conflict& conflict) { told |= Tell(conflict, mark.site, spot); });
-  }
+  const Shadow::Tell tell = [&](const Conflict& conflict) { told |= Tell(conflict, mark.site, spot); };
+  for (const Access& access : anew_) shadow->Check(access.bytes, access.writes, ordered, tell);
+  for (const Access& access : some) shadow->CheckSome(access.bytes, access.writes, ordered, tell);
   // Of a captured graph nothing is over: its marks are nodes.
   const Shadow::Ordered over = [&](const Mark& m) { return shadow == &shadow_ && host_.Knows(m.by); };
   for (const Access& access : anew_) shadow->Note(access.bytes, access.writes, mark, ordered, over);
+  for (const Access& access : some) shadow->NoteSome(access.bytes, access.writes, mark, over);
   return told;
 }
 
@@ -311,12 +340,12 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (seen && sources_.any())
     sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
-  if (!known || touches.unknown || touches.accesses.empty()) return;
+  if (!known || touches.unknown || (touches.accesses.empty() && touches.some.empty())) return;
   const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
   if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   Judge(
-      touches.accesses, mark, spot, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
+      touches, mark, spot, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
   if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
 }
 
@@ -556,7 +585,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
     told |= Judge(
-        touches.accesses, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
+        touches, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
         [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; }, &shadow);
   }
   if (told) WriteGraph(model, graph);
@@ -617,6 +646,7 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
     what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
             std::to_string(block.bytes);
   }
+  if (IsGroup(conflict.bytes.block)) what += ": the operators of a task group";
   if (by_memory)
     what += ", " + std::to_string(conflict.bytes.begin) +
             " bytes into memory that is mapped at several addresses";

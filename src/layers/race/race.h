@@ -110,9 +110,10 @@ class Race final : public rt::Observer {
   bool Update(Line& line, uint64_t position, const Touches& touches);
   // True when something was told.
   template <class IsOrdered>
-  bool Judge(const std::vector<Access>& accesses, const Mark& mark, const Spot& spot,
-             const IsOrdered& ordered, Shadow* shadow);
-  bool JudgeAnew(const Mark& mark, const Spot& spot, const Shadow::Ordered& ordered, Shadow* shadow);
+  bool Judge(const Touches& touches, const Mark& mark, const Spot& spot, const IsOrdered& ordered,
+             Shadow* shadow);
+  bool JudgeAnew(const std::vector<Access>& some, const Mark& mark, const Spot& spot,
+                 const Shadow::Ordered& ordered, Shadow* shadow);
   void Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
   bool Tell(const Conflict& conflict, uint32_t second, const Spot& spot);
@@ -144,6 +145,9 @@ class Race final : public rt::Observer {
     uint64_t serial;  // beyond those of blocks
   };
   static constexpr uint64_t kRegistered = uint64_t{1} << 63;
+  // The operators of task groups are judged as if they were a byte.
+  static constexpr uint64_t kGroup = uint64_t{1} << 61;
+  static bool IsGroup(uint64_t block) { return block >> 61 == 1; }
   static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }
 
   const rt::CoreFacts core_;

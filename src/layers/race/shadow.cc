@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace belay::race {
 
@@ -28,6 +29,40 @@ void Shadow::Check(const Bytes& bytes, bool writes, const Ordered& ordered, cons
       if (!ordered(read)) tell({read, false, writes, both});
     }
   }
+  for (const Some& some : block->some) {
+    if ((writes || some.writes) && some.IsWithin(bytes) && !ordered(some.mark))
+      tell({some.mark, some.writes, writes, some.bytes});
+  }
+}
+
+void Shadow::CheckSome(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell) {
+  Block* block = Find(bytes.block);
+  if (block == nullptr) return;
+  std::optional<Conflict> first;
+  uintptr_t from = bytes.begin;
+  auto at = block->ranges.upper_bound(from);
+  if (at != block->ranges.begin()) --at;
+  for (; at != block->ranges.end() && at->first <= from && from < bytes.end; ++at) {
+    const Range& range = at->second;
+    if (range.end <= from) continue;
+    const bool meets_write = range.written && !ordered(range.write);
+    const auto read = writes ? std::ranges::find_if_not(range.reads, ordered) : range.reads.end();
+    if (!meets_write && read == range.reads.end()) return;
+    if (!first) first = Conflict{meets_write ? range.write : *read, meets_write, writes, bytes};
+    from = range.end;
+  }
+  if (first && from >= bytes.end) tell(*first);
+}
+
+void Shadow::NoteSome(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& over) {
+  std::vector<Some>& some = blocks_[bytes.block].some;
+  std::erase_if(some, [&](const Some& s) {
+    const bool again = s.mark.site == mark.site && s.mark.by.stream == mark.by.stream;
+    return over(s.mark) ||
+           (again && s.writes == writes && s.bytes.begin == bytes.begin && s.bytes.end == bytes.end);
+  });
+  if (some.size() == kMostSome) some.erase(some.begin());
+  some.push_back({bytes, writes, mark});
 }
 
 // Lets a range begin at this byte if one reaches over it.
@@ -80,6 +115,7 @@ void Shadow::Note(const Bytes& bytes, bool writes, const Mark& mark, const Order
   Block& block = known != nullptr ? *known : blocks_[bytes.block];
   if (Range* again = block.At(bytes)) return writes ? again->Write(mark) : again->Read(mark, ordered);
   block.ForgetLatest();
+  if (!block.some.empty()) std::erase_if(block.some, [&](const Some& some) { return over(some.mark); });
   Ranges& ranges = block.ranges;
   Split(ranges, bytes.begin);
   Split(ranges, bytes.end);
@@ -102,6 +138,10 @@ void Shadow::Copy(uint64_t from, uint64_t to, uintptr_t moved) {
     there.end += moved;
     ranges_ += copy.ranges.emplace(begin + moved, std::move(there)).second ? 1 : 0;
   }
+  for (Some some : block->some) {
+    some.bytes = {to, some.bytes.begin + moved, some.bytes.end + moved};
+    copy.some.push_back(some);
+  }
 }
 
 void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gone,
@@ -117,7 +157,11 @@ void Shadow::Forget(const std::function<bool(uint64_t block, uintptr_t at)>& gon
       std::erase_if(range.reads, over);
       at = range.written || !range.reads.empty() ? std::next(at) : ranges.erase(at);
     }
-    const bool keep = !ranges.empty() && !gone(block->first, ranges.begin()->first);
+    std::vector<Some>& some = block->second.some;
+    std::erase_if(some, [&](const Some& s) { return over(s.mark); });
+    const bool empty = ranges.empty() && some.empty();
+    const bool keep =
+        !empty && !gone(block->first, ranges.empty() ? some[0].bytes.begin : ranges.begin()->first);
     ranges_ += keep ? ranges.size() : 0;
     block = keep ? std::next(block) : blocks_.erase(block);
   }

@@ -2,6 +2,7 @@
 // since.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -45,6 +46,11 @@ class Shadow {
   // over: it comes before all that is to come.
   void Note(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& ordered, const Ordered& over);
 
+  // The same of an access to some of these bytes, nobody knows which: it meets what touches them all, and
+  // what touches them all later meets it.
+  void CheckSome(const Bytes& bytes, bool writes, const Ordered& ordered, const Tell& tell);
+  void NoteSome(const Bytes& bytes, bool writes, const Mark& mark, const Ordered& over);
+
   // Check and Note in one, for bytes that were noted before as they are, as in a loop. False, and nothing has
   // happened, where they were not, and where there is something to tell.
   template <class IsOrdered>
@@ -80,17 +86,28 @@ class Shadow {
       reads.push_back(mark);
     }
   };
+  struct Some {
+    Bytes bytes;
+    bool writes;
+    Mark mark;
+    bool IsWithin(const Bytes& all) const { return bytes.begin >= all.begin && bytes.end <= all.end; }
+  };
+  static constexpr size_t kMostSome = 64;     // of a block: those of longer ago are forgotten
   using Ranges = std::map<uintptr_t, Range>;  // by their first byte; they do not overlap
   // A block's, and the latest that was noted as it is: it is found again without a search, and so is the
   // next, as accesses follow each other that a model has at each launch.
   struct Block {
     Ranges ranges;
     Ranges::iterator latest = ranges.end();
+    std::vector<Some> some;
     Block() = default;
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
 
     void ForgetLatest() { latest = ranges.end(); }  // as soon as a range goes
+    bool HasSomeWithin(const Bytes& bytes) const {
+      return std::ranges::any_of(some, [&](const Some& s) { return s.IsWithin(bytes); });
+    }
     // The range of just these bytes; null: there is none.
     Range* At(const Bytes& bytes) {
       if (latest != ranges.end() && latest->first != bytes.begin) ++latest;
@@ -121,6 +138,7 @@ bool Shadow::Again(const Bytes& bytes, bool writes, const Mark& mark, const IsOr
   Block* block = Find(bytes.block);
   Range* range = block == nullptr ? nullptr : block->At(bytes);
   if (range == nullptr || (range->written && !ordered(range->write))) return false;
+  if (!block->some.empty() && block->HasSomeWithin(bytes)) return false;
   if (!writes) {
     range->Read(mark, ordered);
     return true;

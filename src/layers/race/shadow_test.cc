@@ -165,5 +165,67 @@ TEST(Shadow, WhatIsOverAndReadAsAWholeIsOneRange) {
   EXPECT_EQ(shadow.ranges(), 1u);
 }
 
+// What an access to some of the bytes meets: what touches them all, before it and behind it.
+TEST(Shadow, SomeOfTheBytesMeetWhatTouchesThemAll) {
+  const Shadow::Ordered never = [](const Mark&) { return false; };
+  using SitesMet = std::vector<std::pair<uint32_t, bool>>;
+  const auto after = [&](const std::vector<Bytes>& written, bool writes) {
+    Shadow shadow;
+    uint32_t site = 0;
+    for (const Bytes& bytes : written) shadow.Note(bytes, true, {{0, 1}, ++site}, never, never);
+    SitesMet told;
+    shadow.CheckSome({1, 10, 20}, writes, never,
+                     [&](const Conflict& c) { told.emplace_back(c.first.site, c.first_writes); });
+    return told;
+  };
+  EXPECT_EQ(after({{1, 0, 30}}, false), (SitesMet{{1, true}}));
+  EXPECT_EQ(after({{1, 10, 15}, {1, 15, 20}}, false), (SitesMet{{1, true}}));
+  EXPECT_EQ(after({{1, 10, 15}, {1, 16, 20}}, true), SitesMet());
+  EXPECT_EQ(after({{1, 10, 19}}, true), SitesMet());
+  EXPECT_EQ(after({{1, 11, 20}}, true), SitesMet());
+  EXPECT_EQ(after({}, true), SitesMet());
+
+  const auto before = [&](bool some_writes, const Bytes& bytes, bool writes) {
+    Shadow shadow;
+    shadow.NoteSome({1, 10, 20}, some_writes, {{0, 1}, 7}, never);
+    SitesMet told;
+    shadow.Check(bytes, writes, never,
+                 [&](const Conflict& c) { told.emplace_back(c.first.site, c.first_writes); });
+    return told;
+  };
+  EXPECT_EQ(before(false, {1, 10, 20}, true), (SitesMet{{7, false}}));
+  EXPECT_EQ(before(true, {1, 0, 30}, false), (SitesMet{{7, true}}));
+  EXPECT_EQ(before(false, {1, 0, 30}, false), SitesMet());
+  EXPECT_EQ(before(true, {1, 11, 30}, true), SitesMet());
+  EXPECT_EQ(before(true, {3, 0, 30}, true), SitesMet());
+}
+
+TEST(Shadow, ReadsMeetAWriteOfSomeBytesAndNothingElse) {
+  const Shadow::Ordered never = [](const Mark&) { return false; };
+  Shadow shadow;
+  shadow.Note({1, 0, 30}, false, {{0, 1}, 1}, never, never);
+  size_t told = 0;
+  shadow.CheckSome({1, 10, 20}, false, never, [&](const Conflict&) { ++told; });
+  EXPECT_EQ(told, 0u);
+  shadow.CheckSome({1, 10, 20}, true, never, [&](const Conflict&) { ++told; });
+  EXPECT_EQ(told, 1u);
+}
+
+TEST(Shadow, SomeBytesAreFoundInALoopAndForgottenWhenTheyAreOver) {
+  const Shadow::Ordered never = [](const Mark&) { return false; }, always = [](const Mark&) { return true; };
+  Shadow shadow;
+  shadow.Note({1, 0, 30}, true, {{0, 1}, 1}, never, never);
+  EXPECT_TRUE(shadow.Again({1, 0, 30}, true, {{0, 2}, 1}, always));
+  shadow.NoteSome({1, 10, 20}, false, {{0, 3}, 2}, never);
+  EXPECT_FALSE(shadow.Again({1, 0, 30}, true, {{0, 4}, 1}, always));
+  for (uint64_t i = 0; i < 1000; ++i)
+    shadow.NoteSome({1, 10, 20}, false, {{0, 5 + i}, static_cast<uint32_t>(3 + i)}, never);
+  size_t told = 0;
+  shadow.Check({1, 0, 30}, true, never, [&](const Conflict& c) { told += !c.first_writes; });
+  EXPECT_EQ(told, 64u);  // those of longer ago are forgotten
+  shadow.Forget([](uint64_t, uintptr_t) { return false; }, [](const Mark& mark) { return mark.site != 1; });
+  EXPECT_TRUE(shadow.Again({1, 0, 30}, true, {{0, 2000}, 1}, always));
+}
+
 }  // namespace
 }  // namespace belay::race

@@ -154,3 +154,70 @@ MISTAKE(AModelIsLaunchedAfterItsEnd, "use-after-destroy") {
   Wait(a);
   if (mended) OK(aclmdlRIDestroy(model));
 }
+
+// Each join has a record of its own, but the second replaces the first before it is waited for.
+MISTAKE(OneEventForTwoJoins, "race") {
+  aclrtEvent event = NewEvent();
+  Begin(a);
+  Record(event, a);
+  Await(b, event);
+  Await(c, event);
+  Fill(x, b);  // [1]
+  Record(event, b);
+  if (mended) Await(a, event);
+  Fill(y, c);
+  Record(event, c);
+  Await(a, event);
+  Copy(z, x, a);  // [2]
+  Link(b, a);
+  Replay(Finish(a), a);
+}
+
+namespace {
+
+// A graph of one operator that updates may replace.
+struct Updatable {
+  aclrtTaskGrp group = nullptr;
+  aclmdlRI model = nullptr;
+  Updatable() {
+    Begin(a);
+    OK(aclmdlRICaptureTaskGrpBegin(a));
+    Sum(Vector(x, 256), Vector(x, 256), Vector(y, 256), a);
+    OK(aclmdlRICaptureTaskGrpEnd(a, &group));
+    model = Finish(a);
+  }
+  void Update(const View& from, aclrtStream stream) const {
+    OK(aclmdlRICaptureTaskUpdateBegin(stream, group));
+    Sum(from, from, Vector(y, 256), stream);
+    OK(aclmdlRICaptureTaskUpdateEnd(stream));
+  }
+};
+
+}  // namespace
+
+// The update comes before the launch on the same stream, and nobody waits: it counts all the same.
+MISTAKE(TheNewInputOfAGraphIsNotThereYet, "race") {
+  const Updatable graph;
+  graph.Update({x, {256}, {1}, 512}, a);
+  Fill(static_cast<char*>(x) + (mended ? 0 : 2048), b, 1024);  // [1]
+  Launch(graph.model, a);                                      // [2]
+  End(graph.model, a);
+}
+
+MISTAKE(AGraphIsUpdatedWhileItRuns, "race") {
+  const Updatable graph;
+  Launch(graph.model, a);  // [1]
+  if (mended) Link(a, c);
+  graph.Update({x, {256}, {1}, 512}, c);  // [2]
+  Wait(c);
+  End(graph.model, a);
+}
+
+MISTAKE(AnUpdateIsNotWaitedFor, "race") {
+  const Updatable graph;
+  graph.Update({x, {256}, {1}, 512}, c);  // [1]
+  if (mended) Link(c, a);
+  Launch(graph.model, a);  // [2]
+  Wait(c);
+  End(graph.model, a);
+}

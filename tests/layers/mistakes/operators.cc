@@ -1,8 +1,11 @@
 // Operators on views of one block, and what the two stages of an operator are given.
 #include "aclnnop/aclnn_add.h"
 #include "aclnnop/aclnn_cat.h"
+#include "aclnnop/aclnn_convolution.h"
 #include "aclnnop/aclnn_copy.h"
+#include "aclnnop/aclnn_embedding.h"
 #include "aclnnop/aclnn_group_norm.h"
+#include "aclnnop/aclnn_index_copy.h"
 #include "aclnnop/aclnn_matmul.h"
 #include "aclnnop/aclnn_sort.h"
 #include "mistakes.h"
@@ -15,6 +18,36 @@ namespace {
 View Columns(void* block, int64_t first, int64_t count) { return {block, {16, count}, {16, 1}, first}; }
 View Rows(void* block, int64_t first, int64_t count) { return {block, {count, 16}, {16, 1}, 16 * first}; }
 View Dense(void* block, int64_t rows, int64_t columns) { return {block, {rows, columns}, {columns, 1}}; }
+
+// Indices behind the block's middle, all 0.
+aclTensor* Indices(void* block, int64_t count) {
+  auto* half = static_cast<char*>(block) + kBytes / 2;
+  OK(aclrtMemset(half, kBytes / 2, 0, kBytes / 2));
+  const int64_t one = 1;
+  return aclCreateTensor(&count, 1, ACL_INT64, &one, 0, ACL_FORMAT_ND, &count, 1, half);
+}
+
+// Enough for what is small, until the device has done.
+struct Workspace {
+  void* block = NewBlock();
+  Workspace() = default;
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  ~Workspace() {
+    OK(aclrtSynchronizeDevice());
+    Free(block);
+  }
+};
+
+// Rows of a table of 16 x 16 in x to y.
+void LookUpRows(aclTensor* indices, int64_t count, aclrtStream stream, const Workspace& workspace) {
+  aclTensor *table = Tensor(Dense(x, 16, 16)), *rows = Tensor(Dense(y, count, 16));
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnEmbeddingGetWorkspaceSize(table, indices, rows, &bytes, &executor));
+  OK(aclnnEmbedding(workspace.block, bytes, executor, stream));
+  for (aclTensor* tensor : {table, indices, rows}) aclDestroyTensor(tensor);
+}
 
 }  // namespace
 
@@ -174,4 +207,85 @@ MISTAKE(TheOffsetIsCountedInBytes, "beyond-end") {
   TWIN(Add(half, Vector(y, 128), Vector(z, 128), a));  // [1]
   Wait(a);
   Free(block);
+}
+
+// --- which of the elements are touched the data or the attributes say; but some are
+
+MISTAKE(IndicesComeTooLate, "race") {
+  const Workspace workspace;
+  aclTensor* indices = Indices(z, 4);
+  OK(aclrtMemsetAsync(static_cast<char*>(z) + kBytes / 2 + 8, 1, 1, 1, a));  // [1]
+  if (mended) Link(a, b);
+  LookUpRows(indices, 4, b, workspace);  // [2]
+}
+
+MISTAKE(ATableIsReplacedWhileItIsLookedUp, "race") {
+  const Workspace workspace;
+  LookUpRows(Indices(z, 4), 4, a, workspace);  // [1]
+  if (mended) Link(a, b);
+  Copy(x, pinned, b);  // [2]
+}
+
+MISTAKE(ATableIsCopiedWhileARowIsReplaced, "race") {
+  const Workspace workspace;
+  aclTensor *table = Tensor(Dense(x, 16, 16)), *indices = Indices(z, 1), *row = Tensor(Dense(z, 1, 16));
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnInplaceIndexCopyGetWorkspaceSize(table, 0, indices, row, &bytes, &executor));
+  OK(aclnnInplaceIndexCopy(workspace.block, bytes, executor, a));  // [1]
+  for (aclTensor* tensor : {table, indices, row}) aclDestroyTensor(tensor);
+  if (mended) Link(a, b);
+  Copy(y, x, b);  // [2]
+}
+
+MISTAKE(AnImageIsNotThereYet, "race") {
+  aclTensor* tensors[] = {Tensor({x, {1, 1, 16, 16}, {256, 256, 16, 1}}),
+                          Tensor({y, {1, 1, 3, 3}, {9, 9, 3, 1}}),
+                          Tensor({z, {1, 1, 14, 14}, {196, 196, 14, 1}})};
+  const int64_t ones[] = {1, 1}, zeros[] = {0, 0};
+  aclIntArray *one = aclCreateIntArray(ones, 2), *zero = aclCreateIntArray(zeros, 2);
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnConvolutionGetWorkspaceSize(tensors[0], tensors[1], nullptr, one, zero, one, false, zero, 1,
+                                      tensors[2], 0, &bytes, &executor));
+  void* workspace = bytes == 0 ? nullptr : NewBlock(bytes);
+  Copy(x, pinned, a);  // [1]
+  if (mended) Link(a, b);
+  OK(aclnnConvolution(workspace, bytes, executor, b));  // [2]
+  Wait(b);
+  if (workspace != nullptr) Free(workspace);
+  for (aclTensor* tensor : tensors) aclDestroyTensor(tensor);
+  for (aclIntArray* array : {one, zero}) aclDestroyIntArray(array);
+}
+
+// --- executors
+
+MISTAKE(AnExecutorIsUsedUp, "use-after-destroy") {
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = PrepareSort(&bytes);
+  void* workspace = NewBlock(bytes);
+  if (mended) OK(aclSetAclOpExecutorRepeatable(executor));
+  OK(aclnnSort(workspace, bytes, executor, a));
+  TWIN(aclnnSort(workspace, bytes, executor, a));  // [1]
+  Wait(a);
+  if (mended) OK(aclDestroyAclOpExecutor(executor));
+  Free(workspace);
+}
+
+MISTAKE(ARepeatableExecutorIsDestroyedTooSoon, "use-after-destroy") {
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = PrepareSort(&bytes);
+  void* workspace = NewBlock(bytes);
+  OK(aclSetAclOpExecutorRepeatable(executor));
+  if (!mended) OK(aclDestroyAclOpExecutor(executor));  // [2]
+  TWIN(aclnnSort(workspace, bytes, executor, a));      // [1]
+  Wait(a);
+  if (mended) OK(aclDestroyAclOpExecutor(executor));
+  Free(workspace);
+}
+
+MISTAKE(ATensorIsDestroyedTwice, "use-after-destroy") {
+  aclTensor* tensor = Tensor(Vector(x));
+  OK(aclDestroyTensor(tensor));
+  if (!mended) TWIN(aclDestroyTensor(tensor));  // [1]
 }
