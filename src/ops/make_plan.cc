@@ -50,14 +50,6 @@ void CheckTensor(const Tensor& tensor, const FormParam& param, const Op& op) {
   }
 }
 
-int BindTensor(Plan& plan, const Form& form, int position, const Tensor* tensor, int relative) {
-  const FormParam& param = form.params[position];
-  const int binding = plan.Bind(tensor, param.access, param.name, position, relative);
-  if (const KnownPart part = form.op->params[param.param].part; part != KnownPart::kUnknown) [[unlikely]]
-    plan.SetPart(binding, part);
-  return binding;
-}
-
 void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
   arg.binding = static_cast<int16_t>(plan.binding_count());
   int relative = 0;
@@ -68,7 +60,7 @@ void BindList(Plan& plan, const Form& form, int position, Arg& arg) {
       Fail(kInvalidArgument, "op-list-member", "{}[{}] is not a live aclTensor", param.name, relative);
     }
     CheckTensor(*tensor, param, *form.op);
-    BindTensor(plan, form, position, tensor, relative++);
+    plan.Bind(tensor, param.access, param.name, position, relative++);
   }
 }
 
@@ -94,7 +86,7 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
   switch (arg.kind) {
     case ArgKind::kTensor:
       if (arg.tensor != nullptr) CheckTensor(*arg.tensor, param, *form.op);
-      arg.binding = static_cast<int16_t>(BindTensor(plan, form, position, arg.tensor, 0));
+      arg.binding = static_cast<int16_t>(plan.Bind(arg.tensor, param.access, param.name, position, 0));
       break;
     case ArgKind::kTensors:
       if (arg.tensors != nullptr) BindList(plan, form, position, arg);
@@ -108,6 +100,14 @@ void CheckAndBind(Plan& plan, const Form& form, int position, Arg& arg) {
     default:
       break;
   }
+}
+
+// The kernel may touch less than all elements.
+[[gnu::cold, gnu::noinline]] void SetParts(Plan& plan, const Form& form) {
+  const Op& op = *form.op;
+  plan.SetInPart(true, op.in_part == InPart::kAll);
+  for (int i = 0; i < plan.binding_count(); ++i)
+    plan.SetPart(i, op.params[form.params[plan.binding(i).param].param].part);
 }
 
 View ViewOf(const Tensor* tensor) {
@@ -201,7 +201,8 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
     if (HasOverlap(*plan) || (g_keep_views.load(std::memory_order_relaxed) && !AreWithoutGaps(args)))
         [[unlikely]]
       plan->KeepViews(ViewsOf(args));
-    plan->SetInPart(op.in_part != InPart::kNo, op.in_part == InPart::kAll);
+    if (op.in_part != InPart::kNo) [[unlikely]]
+      SetParts(*plan, form);
     Args in_op_order(form, args.data());
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);
