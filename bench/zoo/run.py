@@ -1,11 +1,11 @@
 """The zoo's runner: each model through aclmdlExecute, onnxruntime and OpenVINO in turn, on one core or two.
 
-    run.py [PATTERN] [--networks] [--cores N] [--json FILE] [--against FILE] [--rounds N]
+    run.py [PATTERN] [--networks FOLDER] [--drawn N] [--seed S] [--cores N] [--json FILE] [--against FILE] [--rounds N]
 
-Without --networks the models are single operators (cases.py), with it whole networks (networks/). On one core, times are
-seconds of the processor (of all threads of the process), on several those of the clock, where an engine's turn begins when the
-threads of the one before sleep; the least of several rounds in which the engines take turns, so that other work on the machine
-hardly shows. Results are compared with onnxruntime's. Each model has
+Without --networks the models are single operators, those of cases.py or with --drawn such as nobody chose (drawn.py), with it
+whole networks (networks/). On one core, times are seconds of the processor (of all threads of the process), on several those of
+the clock, where an engine's turn begins when the threads of the one before sleep; the least of several rounds in which the
+engines take turns, so that other work on the machine hardly shows. Results are compared with onnxruntime's. Each model has
 a process of its own. The board is sorted by ratio; for a network that is slower than a peer it names the node that takes most.
 """
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import cases
+import drawn
 import engines
 import networks
 
@@ -167,10 +168,20 @@ def board(rows, before):
                   f'{max(now):7.1f} {mean_of(openvino):11.2f} {sum(r > 1.3 for r in openvino):10}')
 
 
+def models_of(options):
+    """Names, each with a function that gives the model."""
+    if options.networks:
+        return networks.all_networks(options.pattern, options.networks)
+    operators = drawn.drawn_cases(options.seed, options.drawn) if options.drawn else cases.all_cases()
+    return ((c.name, lambda c=c: c) for c in operators if re.search(options.pattern, c.name))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('pattern', nargs='?', default='')
     parser.add_argument('--networks', metavar='FOLDER', help='whole networks, exported into this folder once')
+    parser.add_argument('--drawn', type=int, default=0, metavar='N', help='operators at random, N rounds over their classes')
+    parser.add_argument('--seed', type=int, default=1, help='which ones; the same seed draws the same')
     parser.add_argument('--cores', type=int, default=1)
     parser.add_argument('--mixed', action='store_true', help='precision_mode=allow_mix_precision, beside OpenVINO in bf16')
     parser.add_argument('--openvino', action='store_true', help='OpenVINO beside')
@@ -183,11 +194,7 @@ def main():
     os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[:options.cores]))  # also of threads that are made later
     home = Path(options.build or os.environ['ASCEND_TOOLKIT_HOME'])
     rows = json.loads(Path(options.json).read_text()) if options.json and Path(options.json).exists() else {}
-    if options.networks:
-        models = networks.all_networks(options.pattern, options.networks)
-    else:
-        models = ((c.name, lambda c=c: c) for c in cases.all_cases() if re.search(options.pattern, c.name))
-    for name, model in models:
+    for name, model in models_of(options):
         rows[name] = in_a_process(lambda: measure(home, model(), options))
         print(name, json.dumps(rows[name])[:200], file=sys.stderr)
         if options.json:
