@@ -6,6 +6,7 @@
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/conv/byte_conv.h"
+#include "ops/conv/integer_conv.h"
 #include "ops/kernels.h"
 
 namespace belay::graph {
@@ -272,20 +273,56 @@ void SetWindow(const Translation& node, const Window& window, ops::ConvArgs* arg
   args->groups = node.Int("groups");
 }
 
-// A convolution of integers as f32 where that is exact, or as f64.
-Tensor IntegerConv(Translation& node, const Tensor& x, const Tensor& w) {
-  const ConvSizes sizes = ConvSizesOf(node, x.shape, w.shape);
-  int64_t products = w.shape[0] == 0 ? 0 : w.count() / w.shape[0];
-  constexpr int64_t kMostExact = (1 << 24) / (255 * 255);
-  DType type = products <= kMostExact ? DType::kF32 : DType::kF64;
-  Tensor from = node.Cast(x, type), weight = node.Cast(w, type);
-  Tensor sums = node.Temporary(type, sizes.out);
+// Channels first as they lie with their channels last in memory: a copy, where they do not lie so.
+Tensor TurnedLast(Translation& node, const Tensor& first) {
+  std::vector<int64_t> order{0};
+  for (int d = 2; d < first.shape.rank(); ++d) order.push_back(d);
+  order.push_back(1);
+  return ChannelsFirst(node.Packed(Translation::Transposed(first, order)), true);
+}
+
+// x and w of bytes with their zero points, as inputs of the node.
+struct ByteInputs {
+  Tensor x;  // channels first
+  int w, x_zero, w_zero;
+};
+
+// More products than sums of i32 hold for certain.
+Tensor DeepIntegerConv(Translation& node, const ByteInputs& in, const ConvSizes& sizes) {
+  const auto zero = [&](int i) { return node.has(i) ? &node.in(i) : nullptr; };
+  const Tensor x = node.Cast(WithoutZero(node, in.x, zero(in.x_zero), -1), DType::kF64),
+               w = node.Cast(WithoutZero(node, node.in(in.w), zero(in.w_zero), -node.shape(in.w).rank()),
+                             DType::kF64),
+               sums = node.Temporary(DType::kF64, sizes.out);
   node.Step("ConvInteger", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::ConvArgs args;
-    args.input = bind.Read(from, "x"), args.weight = bind.Read(weight, "w"), args.out = bind.Write(sums, "y");
+    args.input = bind.Read(x, "x"), args.weight = bind.Read(w, "w"), args.out = bind.Write(sums, "y");
     SetWindow(node, sizes.window, &args);
     ops::PlanConv(plan, args);
+  });
+  return sums;
+}
+
+// The sums of products, of i32 or f64.
+Tensor IntegerConv(Translation& node, const ByteInputs& in) {
+  const ConvSizes sizes = ConvSizesOf(node, in.x.shape, node.shape(in.w));
+  const int64_t rows = node.shape(in.w)[0], products = rows == 0 ? 0 : node.in(in.w).count() / rows;
+  const bool one_zero = !node.has(in.x_zero) || node.in(in.x_zero).count() == 1;
+  if (!one_zero || !ops::FitsIntegerConv(products)) return DeepIntegerConv(node, in, sizes);
+  const Tensor x = TurnedLast(node, in.x), weight = node.Packed(node.in(in.w));
+  const Constant constant = node.constant(in.w);
+  const Tensor sums = ChannelsFirst(node.Temporary(DType::kI32, WithLayout(sizes.out, true)), true);
+  node.Step("ConvInteger", [&](ops::Plan& plan) {
+    Binder bind(plan);
+    ops::IntegerConvArgs args;
+    args.conv.input = bind.Read(x, "x"), args.conv.out = bind.Write(sums, "y");
+    args.conv.constant_weight = constant == nullptr ? nullptr : constant->data();
+    args.conv.weight = constant == nullptr ? bind.Read(weight, "w") : ops::Operand{&weight, nullptr, -1, "w"};
+    if (node.has(in.x_zero)) args.x_zero = bind.Read(node.in(in.x_zero), "x_zero");
+    if (node.has(in.w_zero)) args.w_zero = bind.Read(node.in(in.w_zero), "w_zero");
+    SetWindow(node, sizes.window, &args.conv);
+    ops::PlanIntegerConv(plan, args);
   });
   return sums;
 }
@@ -293,9 +330,7 @@ Tensor IntegerConv(Translation& node, const Tensor& x, const Tensor& w) {
 }  // namespace
 
 void ConvInteger(Translation& node) {
-  Tensor x = WithoutZero(node, node.in(0), node.has(2) ? &node.in(2) : nullptr, -1);
-  Tensor w = WithoutZero(node, node.in(1), node.has(3) ? &node.in(3) : nullptr, -node.shape(1).rank());
-  Tensor sums = IntegerConv(node, x, w);
+  const Tensor sums = IntegerConv(node, {node.in(0), 1, 2, 3});
   node.Copy(sums, node.Out(0, DType::kI32, sums.shape));
 }
 
@@ -336,10 +371,7 @@ void ConvolveBytes(Translation& node, const ByteConstants& constants) {
   const Tensor first = ChannelsFirst(node.in(0), last);
   const ConvSizes sizes = ConvSizesOf(node, first.shape, node.shape(3));
   Tensor out = node.Out(0, node.dtype(7), WithLayout(sizes.out, last));
-  std::vector<int64_t> order{0};
-  for (int d = 2; d < first.shape.rank(); ++d) order.push_back(d);
-  order.push_back(1);
-  Tensor x = ChannelsFirst(last ? node.in(0) : node.Packed(Translation::Transposed(first, order)), true);
+  const Tensor x = TurnedLast(node, first);
   Tensor turned = last ? out : node.Temporary(out.dtype, WithLayout(sizes.out, true));
   Tensor y = ChannelsFirst(turned, true);
   node.Step("QLinearConv", [&](ops::Plan& plan) {
@@ -365,9 +397,7 @@ void QLinearConv(Translation& node) {
     if (auto constants = ReadByteConstants(node)) return ConvolveBytes(node, *constants);
   }
   const bool last = ChannelsLast(node.String("data_format"));
-  Tensor x = ChannelsFirst(WithoutZero(node, node.in(0), &node.in(2), -1), last);
-  Tensor w = WithoutZero(node, node.in(3), &node.in(5), -node.shape(3).rank());
-  Tensor sums = IntegerConv(node, x, w);
+  Tensor sums = IntegerConv(node, {ChannelsFirst(node.in(0), last), 3, 2, 5});
   if (node.has(8)) {
     Shape shape = Shape::Filled(sums.shape.rank(), 1);
     shape[1] = node.in(8).count();
@@ -380,7 +410,7 @@ void QLinearConv(Translation& node) {
   }
   Tensor out = node.Out(0, node.dtype(7), WithLayout(sums.shape, last));
   Tensor first = last ? node.Temporary(out.dtype, sums.shape) : out;
-  Requantize(node, sums, ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, 1, first);
+  Requantize(node, node.Packed(sums), ScaleOf(node, node.in(4), node.in(1), node.in(6)), 7, 1, first);
   if (last) node.Copy(first, ChannelsFirst(out, true));
 }
 

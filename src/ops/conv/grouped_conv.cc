@@ -32,35 +32,65 @@ struct Panels {
 
 int64_t TapsOfImage(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
 
+int64_t Reach(const ConvGeometry& g, int d) { return (g.kernel[d] - 1) * g.dilation[d] + 1; }
+
 // The part of the result that is computed at a time, so that what it sees of a group stays in the nearest
-// cache.
-struct Grouped {
-  explicit Grouped(const ConvSpec& of) : spec(of), panels(of.geometry) {
-    constexpr int64_t kMostColumns = 64, kFloats = 6 * 1024;
-    const ConvGeometry& g = spec.geometry;
-    columns = std::min(g.out[2], kMostColumns);
-    pixel = panels.spread() ? panels.depth * panels.lanes : panels.depth;
-    const int64_t rounded =
-        (columns + GroupedRow::kTogether - 1) / GroupedRow::kTogether * GroupedRow::kTogether;
-    wide = (rounded - 1) * g.stride[2] + (g.kernel[2] - 1) * g.dilation[2] + 1;
-    const int64_t fitting = kFloats / (wide * pixel) - (g.kernel[1] - 1) * g.dilation[1] - 1;
-    rows = std::clamp<int64_t>(fitting / g.stride[1] + 1, 1, g.out[1]);
-    for (int64_t y = 0; y < g.kernel[1]; ++y) {
-      for (int64_t x = 0; x < g.kernel[2]; ++x)
-        taps.push_back((y * g.dilation[1] * wide + x * g.dilation[2]) * pixel);
+// cache, or in the next one where that part would be so small that most pixels are gathered many times.
+struct Tile {
+  int64_t rows = 0, columns = 0;
+  int64_t wide = 0, pixel = 0;  // pixels of a gathered line, floats of a pixel
+
+  Tile(const ConvGeometry& g, const Panels& panels)
+      : pixel(panels.spread() ? panels.depth * panels.lanes : panels.depth) {
+    constexpr int64_t kMostColumns = 64, kNear = 6 * 1024, kFar = 64 * 1024;
+    double best = 0;
+    for (int64_t floats : {kNear, kFar}) {
+      for (int64_t most = kMostColumns; most >= GroupedRow::kTogether; most /= 2) {
+        const Tile tile(g, pixel, std::min(g.out[2], most), floats);
+        const double cost = tile.Cost(g, panels, tile.Lines(g) * tile.wide * pixel <= kNear);
+        if (rows == 0 || cost < best) best = cost, *this = tile;
+      }
     }
   }
 
-  int64_t lines() const {
-    const ConvGeometry& g = spec.geometry;
-    return (rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1;
+  int64_t Lines(const ConvGeometry& g) const { return (rows - 1) * g.stride[1] + Reach(g, 1); }
+
+ private:
+  Tile(const ConvGeometry& g, int64_t pixel_, int64_t columns_, int64_t floats)
+      : columns(columns_), wide((Rounded() - 1) * g.stride[2] + Reach(g, 2)), pixel(pixel_) {
+    rows = std::clamp<int64_t>((floats / (wide * pixel) - Reach(g, 1)) / g.stride[1] + 1, 1, g.out[1]);
   }
-  int64_t scratch_floats() const { return lines() * wide * pixel; }
+
+  int64_t Rounded() const {
+    return (columns + GroupedRow::kTogether - 1) / GroupedRow::kTogether * GroupedRow::kTogether;
+  }
+
+  // About the cycles for a pixel of the result.
+  double Cost(const ConvGeometry& g, const Panels& panels, bool near) const {
+    constexpr double kGather = 1.2, kLine = 20, kNear = 0.6, kFar = 0.9;
+    const auto lines = static_cast<double>(Lines(g)), across = static_cast<double>(wide),
+               vectors = static_cast<double>(panels.spread() ? panels.depth : 1 + panels.depth / 8),
+               products = static_cast<double>(TapsOfImage(g) * panels.depth * panels.vectors *
+                                              panels.per_group * Rounded() * rows);
+    return (lines * (across * vectors * kGather + kLine) + products * (near ? kNear : kFar)) /
+           static_cast<double>(rows * columns);
+  }
+};
+
+struct Grouped {
+  explicit Grouped(const ConvSpec& of) : spec(of), panels(of.geometry), tile(of.geometry, panels) {
+    const ConvGeometry& g = spec.geometry;
+    for (int64_t y = 0; y < g.kernel[1]; ++y) {
+      for (int64_t x = 0; x < g.kernel[2]; ++x)
+        taps.push_back((y * g.dilation[1] * tile.wide + x * g.dilation[2]) * tile.pixel);
+    }
+  }
+
+  int64_t scratch_floats() const { return tile.Lines(spec.geometry) * tile.wide * tile.pixel; }
 
   ConvSpec spec;
   Panels panels;
-  int64_t rows, columns;  // of the result
-  int64_t wide, pixel;    // pixels of a gathered line, floats of a pixel
+  Tile tile;
   std::vector<int64_t> taps;
   GroupedConvLoops loops = BestGroupedConvLoops();
   WinogradLoops behind = BestWinogradLoops();  // for the activation
@@ -69,14 +99,14 @@ struct Grouped {
 class GroupedRun {
  public:
   GroupedRun(const Grouped& grouped, const ConvCall& call)
-      : c_(grouped), g_(grouped.spec.geometry), call_(call) {}
+      : c_(grouped), t_(grouped.tile), g_(grouped.spec.geometry), call_(call) {}
 
   void All() const {
     for (int64_t image = 0; image < g_.batch; ++image) {
-      for (int64_t row = 0; row < g_.out[1]; row += c_.rows) {
-        for (int64_t column = 0; column < g_.out[2]; column += c_.columns)
-          Part({image, row, column, std::min(c_.rows, g_.out[1] - row),
-                std::min(c_.columns, g_.out[2] - column)});
+      for (int64_t row = 0; row < g_.out[1]; row += t_.rows) {
+        for (int64_t column = 0; column < g_.out[2]; column += t_.columns)
+          Part({image, row, column, std::min(t_.rows, g_.out[1] - row),
+                std::min(t_.columns, g_.out[2] - column)});
       }
     }
   }
@@ -103,29 +133,29 @@ class GroupedRun {
 
   // Lines of pixels of the groups from `group` on, with zeros outside of the image.
   void Gather(const Place& place, int64_t group) const {
-    const int64_t channel = group * c_.panels.depth, groups = g_.groups - group;
+    const int64_t channel = group * c_.panels.depth, groups = std::min(c_.panels.together, g_.groups - group);
     const auto* image =
         static_cast<const float*>(call_.src) + place.image * g_.in[1] * g_.in[2] * g_.in_channels;
     const int64_t top = place.row * g_.stride[1] - g_.before[1],
                   left = place.column * g_.stride[2] - g_.before[2];
-    const int64_t begin = std::clamp<int64_t>(-left, 0, c_.wide),
-                  end = std::clamp(g_.in[2] - left, begin, c_.wide);
+    const int64_t begin = std::clamp<int64_t>(-left, 0, t_.wide),
+                  end = std::clamp(g_.in[2] - left, begin, t_.wide);
     auto* to = static_cast<float*>(call_.scratch);
-    const int64_t lines = (place.rows - 1) * g_.stride[1] + (g_.kernel[1] - 1) * g_.dilation[1] + 1;
-    for (int64_t line = 0; line < lines; ++line, to += c_.wide * c_.pixel) {
+    const int64_t lines = (place.rows - 1) * g_.stride[1] + Reach(g_, 1);
+    for (int64_t line = 0; line < lines; ++line, to += t_.wide * t_.pixel) {
       const int64_t y = top + line;
       if (y < 0 || y >= g_.in[1] || begin == end) {
-        std::fill_n(to, c_.wide * c_.pixel, 0.0f);
+        std::fill_n(to, t_.wide * t_.pixel, 0.0f);
         continue;
       }
-      std::fill_n(to, begin * c_.pixel, 0.0f);
-      std::fill_n(to + end * c_.pixel, (c_.wide - end) * c_.pixel, 0.0f);
+      std::fill_n(to, begin * t_.pixel, 0.0f);
+      std::fill_n(to + end * t_.pixel, (t_.wide - end) * t_.pixel, 0.0f);
       const float* from = image + (y * g_.in[2] + left + begin) * g_.in_channels + channel;
       if (c_.panels.spread()) {
         c_.loops.spread(from, g_.in_channels, {c_.panels.depth, c_.panels.width, groups}, end - begin,
-                        to + begin * c_.pixel);
+                        to + begin * t_.pixel);
       } else {
-        c_.loops.gather(from, g_.in_channels, c_.panels.depth, end - begin, to + begin * c_.pixel);
+        c_.loops.gather(from, g_.in_channels, c_.panels.depth, end - begin, to + begin * t_.pixel);
       }
     }
   }
@@ -136,14 +166,14 @@ class GroupedRun {
     const auto tap_count = static_cast<int64_t>(c_.taps.size());
     const int64_t number = group / p.together * p.per_group + panel;
     GroupedRow row{};
-    row.from = static_cast<const float*>(call_.scratch), row.from_step = g_.stride[2] * c_.pixel;
+    row.from = static_cast<const float*>(call_.scratch), row.from_step = g_.stride[2] * t_.pixel;
     row.taps = c_.taps.data(), row.tap_count = tap_count, row.depth = p.depth;
     row.weights = static_cast<const float*>(call_.weights) + number * tap_count * p.depth * p.columns();
     row.bias = c_.spec.bias ? static_cast<const float*>(call_.bias) + channel : nullptr;
     row.to_step = g_.out_channels, row.pixels = place.columns, row.add = c_.spec.residual;
     row.channels =
         std::min(p.columns(), p.width * std::min(p.together, g_.groups - group) - panel * p.columns());
-    for (int64_t r = 0; r < place.rows; ++r, row.from += g_.stride[1] * c_.wide * c_.pixel) {
+    for (int64_t r = 0; r < place.rows; ++r, row.from += g_.stride[1] * t_.wide * t_.pixel) {
       row.to = Result(place, r) + channel;
       if (p.spread()) {
         c_.loops.spread_row(row);
@@ -154,6 +184,7 @@ class GroupedRun {
   }
 
   const Grouped& c_;
+  const Tile& t_;
   const ConvGeometry& g_;
   const ConvCall& call_;
 };

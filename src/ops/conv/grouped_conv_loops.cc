@@ -170,34 +170,66 @@ HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGro
   return true;
 }
 
-// Of any number of channels.
+// Where the pixels of the groups are at most two vectors: one look-up in them for each channel.
+HWY_INLINE void SpreadPairs(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                            float* to) {
+  const D d;
+  const hn::RebindToSigned<D> whole;
+  const int64_t lanes = GroupedLanes(), floats = of.groups * of.depth;
+  HWY_ALIGN int32_t places[HWY_MAX_BYTES / 4] = {};
+  for (int64_t l = 0; l < of.groups * of.width; ++l)
+    places[l] = static_cast<int32_t>(l / of.width * of.depth);
+  const auto last = hn::Set(whole, static_cast<int32_t>(lanes - 1));
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    const V low = LoadOfGroup(from, floats), high = LoadOfGroup(from + lanes, floats - lanes);
+    auto at = hn::Load(whole, places);
+    for (int64_t i = 0; i < of.depth; ++i, to += lanes, at = hn::Add(at, hn::Set(whole, 1))) {
+      const auto lane = hn::IndicesFromVec(d, hn::And(at, last));
+      const auto second = hn::RebindMask(d, hn::Gt(at, last));
+      hn::StoreU(hn::IfThenElse(second, hn::TableLookupLanes(high, lane), hn::TableLookupLanes(low, lane)), d,
+                 to);
+    }
+  }
+}
+
+// Of any number of channels: the last group's is in all lanes, then the others' in front of it.
 HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                           float* to) {
   const D d;
-  const hn::RebindToSigned<D> whole;
-  const int64_t lanes = GroupedLanes(), filled = std::min(lanes, of.groups * of.width);
-  HWY_ALIGN int32_t places[HWY_MAX_BYTES / 4] = {};
-  for (int64_t l = 0; l < filled; ++l) places[l] = static_cast<int32_t>(l / of.width * of.depth);
-  const auto at = hn::Load(whole, places);
-  const auto mask = hn::FirstN(d, static_cast<size_t>(filled));
+  const int64_t lanes = GroupedLanes();
   for (int64_t p = 0; p < pixels; ++p, from += step) {
-    for (int64_t i = 0; i < of.depth; ++i, to += lanes)
-      hn::StoreU(hn::IfThenElseZero(mask, hn::GatherIndex(d, from + i, at)), d, to);
+    for (int64_t i = 0; i < of.depth; ++i, to += lanes) {
+      V all = hn::Set(d, from[(of.groups - 1) * of.depth + i]);
+      for (int64_t g = of.groups - 2; g >= 0; --g) {
+        const auto front = hn::FirstN(d, static_cast<size_t>((g + 1) * of.width));
+        all = hn::IfThenElse(front, hn::Set(d, from[g * of.depth + i]), all);
+      }
+      hn::StoreU(all, d, to);
+    }
   }
 }
 #else
 HWY_INLINE bool SpreadVectors(const float*, int64_t, const SpreadOfGroups&, int64_t, float*) { return false; }
 
+HWY_INLINE void SpreadPairs(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                            float* to) {
+  for (int64_t p = 0; p < pixels; ++p, from += step) to = std::copy_n(from, of.depth, to);
+}
+
 HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                           float* to) {
-  for (int64_t p = 0; p < pixels; ++p, from += step) to = std::copy_n(from, of.depth, to);
+  SpreadPairs(from, step, of, pixels, to);
 }
 #endif
 
 HWY_ATTR void SpreadGroups(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                            float* to) {
-  if (of.depth != of.width || GroupedLanes() < 4 || !SpreadVectors(from, step, of, pixels, to))
+  if (of.depth == of.width && GroupedLanes() >= 4 && SpreadVectors(from, step, of, pixels, to)) return;
+  if (of.groups * of.depth <= 2 * GroupedLanes()) {
+    SpreadPairs(from, step, of, pixels, to);
+  } else {
     SpreadAny(from, step, of, pixels, to);
+  }
 }
 
 const GroupedConvLoops& GroupedLoops() {

@@ -21,8 +21,8 @@ struct GroupedRow {
   bool add;  // to what is there
 };
 
-// Channels of a group in the input and in the result, and how many groups there are from the first one on:
-// lanes beyond them are zeros.
+// Channels of a group in the input and in the result, and how many groups share a vector: what is in the
+// lanes behind them does not matter.
 struct SpreadOfGroups {
   int64_t depth, width, groups;
 };

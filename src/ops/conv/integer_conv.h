@@ -1,0 +1,22 @@
+// Convolutions of bytes less their zero points, summed exactly in i32.
+#pragma once
+
+#include "ops/conv/conv.h"
+
+namespace belay::ops {
+
+// Input and result lie with their channels last, the weights as they are seen; input and weights are of u8 or
+// i8, the result of i32. The zero points may be absent; that of the input is one number, that of the weights
+// one or one for each channel of the result. Where the weights never change, constant_weight may say so.
+struct IntegerConvArgs {
+  ConvArgs conv;  // without a bias, a residual and an activation
+  Operand x_zero = {}, w_zero = {};
+};
+
+// Whether i32 holds every sum.
+bool FitsIntegerConv(int64_t products);
+
+// Throws as PlanConv does.
+void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args);
+
+}  // namespace belay::ops
