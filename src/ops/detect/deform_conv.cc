@@ -1,83 +1,151 @@
-#include <cmath>
+// As products of matrices: the columns are what the displaced taps see from each position. The channels of a
+// pixel lie one behind the other, so that a sample of them all is a sum of four vectors.
+#include <algorithm>
+#include <numeric>
 
+#include "base/parallel.h"
 #include "ops/detect/detect.h"
+#include "ops/layout/float_transpose.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/gemv.h"
+#include "ops/resize/resample_loops.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
 
+int64_t Floor(float place) {
+  const auto whole = static_cast<int64_t>(place);
+  return static_cast<float>(whole) > place ? whole - 1 : whole;
+}
+
 struct DeformBody {
   DeformArgs args;
   Shape x, weight, out;
-  PieceScratch<float> rows;  // what the taps of a group see, and the sums of the group
-  GemvLoop gemv = BestGemv();
+  // Channels that share their offsets and are of one group lie together.
+  int64_t portion = 1, block = 1;  // channels; positions that are worked on together
+  bool has_bias = false, has_mask = false;
+  Scratch<float> pixels = {}, weights = {};  // [image][portion][pixel, and one of zeros][channel]
+  // What the taps of a group see from each position; or from one, and its sums.
+  PieceScratch<float> rows = {};
+  const ResampleLoops* loops = &BestResampleLoops();
 
-  int64_t seen_count() const { return weight[1] * weight[2] * weight[3]; }
+  int64_t plane() const { return out[2] * out[3]; }
+  int64_t taps() const { return weight[2] * weight[3]; }
+  int64_t seen_count() const { return weight[1] * taps(); }
+  int64_t blocks() const { return (plane() + block - 1) / block; }
+  int64_t portion_floats() const { return (x[2] * x[3] + 1) * portion; }
 
   void operator()(const Frame& frame) const {
+    Turn(frame);
     rows.For(frame, [&](int64_t begin, int64_t end, float* seen) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int64_t j = 0; j < out[3]; ++j) Pixel(frame, row / out[2], row % out[2], j, seen);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks() * block;
+        for (int64_t g = 0; g < args.groups; ++g)
+          Positions(frame, i / blocks(), first, std::min(block, plane() - first), g, seen);
       }
     });
   }
 
+ private:
   const float* At(const Frame& frame, const Operand& operand) const {
     return reinterpret_cast<const float*>(frame.at[operand.binding]);
   }
 
-  void Pixel(const Frame& frame, int64_t n, int64_t i, int64_t j, float* seen) const {
-    float* sums = seen + seen_count();
-    const float* w = At(frame, args.weight);
-    float* to = reinterpret_cast<float*>(frame.at[args.out.binding]);
-    const int64_t per_group = weight[0] / args.groups, plane = out[2] * out[3];
-    for (int64_t g = 0; g < args.groups; ++g) {
-      Gather(frame, n, i, j, g, seen);
-      const int64_t taps = seen_count();
-      gemv(w + g * per_group * taps, taps, seen, taps, per_group, sums);
-      for (int64_t k = 0; k < per_group; ++k) {
-        const int64_t o = g * per_group + k;
-        const float bias = args.bias.present() ? At(frame, args.bias)[o] : 0;
-        to[(n * out[1] + o) * plane + i * out[3] + j] = sums[k] + bias;
-      }
+  void Turn(const Frame& frame) const {
+    const int64_t size = x[2] * x[3];
+    ParallelFor(x[0] * x[1] / portion, std::max<int64_t>(1, (1 << 16) / (size * portion)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    float* to = pixels.At(frame) + i * portion_floats();
+                    TransposeFloats(At(frame, args.x) + i * size * portion, to, 1, portion, size);
+                    std::fill_n(to + size * portion, portion, 0.0f);
+                  }
+                });
+    TransposeFloats(At(frame, args.weight), weights.At(frame), weight[0] * weight[1] / portion, portion,
+                    taps());
+  }
+
+  // The channels of one group of the result at `count` positions.
+  void Positions(const Frame& frame, int64_t n, int64_t first, int64_t count, int64_t g, float* seen) const {
+    const int64_t per_group = weight[0] / args.groups, depth = seen_count();
+    for (int64_t i = 0; i < count; ++i) Gather(frame, PositionOf(n, first + i), g, seen + i * depth);
+    float* to =
+        reinterpret_cast<float*>(frame.at[args.out.binding]) + (n * out[1] + g * per_group) * plane() + first;
+    Multiply(weights.At(frame) + g * per_group * depth, per_group, seen, count, to);
+    for (int64_t k = 0; has_bias && k < per_group; ++k) {
+      const float bias = At(frame, args.bias)[g * per_group + k];
+      for (int64_t i = 0; i < count; ++i) to[k * plane() + i] += bias;
     }
+  }
+
+  // Vectors by matrices are summed up for themselves: they may be very long.
+  void Multiply(const float* w, int64_t per_group, float* seen, int64_t count, float* to) const {
+    const int64_t depth = seen_count();
+    if (per_group == 1) return BestGemv()(seen, depth, w, depth, count, to);
+    if (count == 1) {
+      float* sums = seen + depth;
+      BestGemv()(w, depth, seen, depth, per_group, sums);
+      for (int64_t k = 0; k < per_group; ++k) to[k * plane()] = sums[k];
+      return;
+    }
+    const GemmMatrix rows_of_weights{w, depth, false}, columns_seen{seen, depth, true};
+    const Gemm product{per_group, count,   depth,          rows_of_weights, columns_seen,
+                       to,        plane(), GemmType::kF32, GemmType::kF32};
+    if (!BestGemm().run(product)) PlainGemm().run(product);
+  }
+
+  // A position of the result, and where its first tap lies before it is displaced.
+  struct Position {
+    int64_t image, here, row, column;
+  };
+  Position PositionOf(int64_t n, int64_t here) const {
+    return {n, here, here / out[3] * args.strides[0] - args.before[0],
+            here % out[3] * args.strides[1] - args.before[1]};
   }
 
   // What the taps of one group see from one position.
-  void Gather(const Frame& frame, int64_t n, int64_t i, int64_t j, int64_t g, float* seen) const {
-    const int64_t taps = weight[2] * weight[3], plane = out[2] * out[3], here = i * out[3] + j;
-    const float* offset = At(frame, args.offset) + n * args.offset_groups * taps * 2 * plane + here;
-    const float* mask =
-        args.mask.present() ? At(frame, args.mask) + n * args.offset_groups * taps * plane + here : nullptr;
-    for (int64_t c = 0; c < weight[1]; ++c) {
-      const int64_t channel = g * weight[1] + c, og = channel / (x[1] / args.offset_groups);
-      const float* image = At(frame, args.x) + (n * x[1] + channel) * x[2] * x[3];
-      for (int64_t k = 0; k < taps; ++k) {
-        const int64_t tap = og * taps + k;
-        const float y =
-            static_cast<float>(i * args.strides[0] - args.before[0] + k / weight[3] * args.dilations[0]) +
-            offset[tap * 2 * plane];
-        const float at =
-            static_cast<float>(j * args.strides[1] - args.before[1] + k % weight[3] * args.dilations[1]) +
-            offset[(tap * 2 + 1) * plane];
-        const float value = Sampled(image, y, at);
-        seen[c * taps + k] = mask == nullptr ? value : value * mask[tap * plane];
+  void Gather(const Frame& frame, const Position& at, int64_t g, float* seen) const {
+    const int64_t portions = weight[1] / portion, each = x[1] / args.offset_groups;
+    for (int64_t p = g * portions; p < (g + 1) * portions; ++p) {
+      const float* from = pixels.At(frame) + (at.image * x[1] / portion + p) * portion_floats();
+      int64_t tap = (at.image * args.offset_groups + p * portion / each) * taps();
+      for (int64_t r = 0; r < weight[2]; ++r) {
+        for (int64_t c = 0; c < weight[3]; ++c, ++tap, seen += portion) {
+          const Corners corners = CornersOf(frame, at.here, tap, at.row + r * args.dilations[0],
+                                            at.column + c * args.dilations[1]);
+          loops->weigh_rows(seen, from, corners.at, corners.weight, 4, portion);
+        }
       }
     }
   }
 
-  float Sampled(const float* image, float y, float at) const {
-    const float top = std::floor(y), left = std::floor(at);
-    float sum = 0;
-    for (int k = 0; k < 4; ++k) {
-      const float row = top + static_cast<float>(k / 2), column = left + static_cast<float>(k % 2);
-      if (row < 0 || column < 0 || row >= static_cast<float>(x[2]) || column >= static_cast<float>(x[3]))
-        continue;
-      const float weight_here = (1 - std::abs(y - row)) * (1 - std::abs(at - column));
-      sum += weight_here * image[static_cast<int64_t>(row) * x[3] + static_cast<int64_t>(column)];
+  struct Corners {
+    int64_t at[4];  // pixels; those outside are the one of zeros
+    float weight[4];
+  };
+
+  // Around the place that one tap is displaced to.
+  Corners CornersOf(const Frame& frame, int64_t here, int64_t tap, int64_t down_from,
+                    int64_t right_from) const {
+    const float* offset = At(frame, args.offset) + tap * 2 * plane() + here;
+    const float y = static_cast<float>(down_from) + offset[0],
+                along = static_cast<float>(right_from) + offset[plane()];
+    Corners corners{};
+    std::fill_n(corners.at, 4, x[2] * x[3]);
+    // Nothing else is in reach of a pixel. NaN is not.
+    if (!(y > -1 && y < static_cast<float>(x[2]) && along > -1 && along < static_cast<float>(x[3])))
+      return corners;
+    const float mask = has_mask ? At(frame, args.mask)[tap * plane() + here] : 1;
+    const int64_t top = Floor(y), left = Floor(along);
+    const float down = y - static_cast<float>(top), right = along - static_cast<float>(left);
+    for (int c = 0; c < 4; ++c) {
+      const int64_t row = top + c / 2, column = left + c % 2;
+      if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
+      corners.at[c] = row * x[3] + column;
+      corners.weight[c] = (c / 2 == 0 ? 1 - down : down) * (c % 2 == 0 ? 1 - right : right) * mask;
     }
-    return sum;
+    return corners;
   }
 };
 
@@ -85,16 +153,22 @@ struct DeformBody {
 
 void PlanDeformConv(Plan& plan, const DeformArgs& args) {
   if (args.out.tensor->empty()) return;
-  DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape(), {}};
-  body.rows = {plan, body.out[0] * body.out[2], 1, body.seen_count() + body.weight[0] / args.groups};
-  // Only bindings are used from here on; presence is told by a mark that outlives the tensors.
-  static const Tensor there;
+  constexpr int64_t kFloats = 1 << 16, kMost = 256;
+  DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape()};
+  body.portion = std::gcd(body.weight[1], body.x[1] / args.offset_groups);
+  body.block = std::clamp<int64_t>(kFloats / body.seen_count(), 1, std::min(kMost, body.plane()));
+  body.has_bias = args.bias.present(), body.has_mask = args.mask.present();
+  body.pixels = {plan, body.x[0] * body.x[1] / body.portion * body.portion_floats()};
+  body.weights = {plan, args.weight.tensor->count()};
+  body.rows = {plan, body.out[0] * body.blocks(), 1,
+               body.block * body.seen_count() + body.weight[0] / args.groups};
+  plan.SetProducts(args.out.tensor->count() * body.seen_count());
+  plan.SetCost(500 + static_cast<uint64_t>(args.out.tensor->count() * body.seen_count() / 50));
+  // Only bindings are used from here on.
   for (Operand* operand : {&body.args.x, &body.args.weight, &body.args.offset, &body.args.bias,
                            &body.args.mask, &body.args.out}) {
-    if (operand->tensor != nullptr) operand->tensor = &there;
+    operand->tensor = nullptr;
   }
-  plan.SetCost(
-      500 + static_cast<uint64_t>(args.out.tensor->count() * args.weight.tensor->count() / body.weight[0]));
   plan.SetBody(body);
 }
 

@@ -30,10 +30,14 @@ HWY_ATTR void WeighRows(float* out, const float* from, const int64_t* index, con
     hn::StoreU(a, d, out + i);
     hn::StoreU(b, d, out + i + step);
   }
-  for (; i < n; ++i) {
-    float sum = 0;
-    for (int64_t k = 0; k < taps; ++k) sum += weights[k] * from[index[k] * n + i];
-    out[i] = sum;
+  for (; i < n; i += step) {
+    const auto rest = hn::FirstN(d, static_cast<size_t>(n - i));
+    auto sum = hn::Zero(d);
+    for (int64_t k = 0; k < taps; ++k) {
+      const auto x = hn::MaskedLoad(rest, d, from + index[k] * n + i);
+      sum = hn::Add(sum, hn::Mul(hn::Set(d, weights[k]), x));
+    }
+    hn::BlendedStore(sum, rest, d, out + i);
   }
 }
 
