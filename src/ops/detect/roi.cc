@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
+#include "ops/detect/roi_loops.h"
 #include "ops/packed_floats.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
@@ -21,6 +22,24 @@ int64_t Bounded(float place) {
   return std::clamp(tensor::ToInteger(place), -kFar, kFar);
 }
 
+// Two pixels around a place along one dimension and their weights.
+struct Pair {
+  int64_t low, high;
+  float to_low, to_high;
+  bool inside;
+};
+
+Pair Between(float place, int64_t size) {
+  Pair p{};
+  p.inside = place >= -1 && place <= static_cast<float>(size);
+  if (!p.inside) return p;
+  place = std::max(place, 0.0f);
+  p.low = static_cast<int64_t>(place), p.high = p.low + 1;
+  if (p.low >= size - 1) p.high = p.low = size - 1, place = static_cast<float>(p.low);
+  p.to_high = place - static_cast<float>(p.low), p.to_low = 1 - p.to_high;
+  return p;
+}
+
 // Four pixels around a point and their weights.
 struct Corners {
   int64_t at[4];
@@ -28,21 +47,15 @@ struct Corners {
   bool inside;
 };
 
+Corners CornersOf(const Pair& y, const Pair& x, int64_t width) {
+  if (!y.inside || !x.inside) return {};
+  return {{y.low * width + x.low, y.low * width + x.high, y.high * width + x.low, y.high * width + x.high},
+          {y.to_low * x.to_low, y.to_low * x.to_high, y.to_high * x.to_low, y.to_high * x.to_high},
+          true};
+}
+
 Corners Around(float y, float x, int64_t height, int64_t width) {
-  Corners c{};
-  c.inside = y >= -1 && y <= static_cast<float>(height) && x >= -1 && x <= static_cast<float>(width);
-  if (!c.inside) return c;
-  y = std::max(y, 0.0f), x = std::max(x, 0.0f);
-  auto low_y = static_cast<int64_t>(y), low_x = static_cast<int64_t>(x);
-  int64_t high_y = low_y + 1, high_x = low_x + 1;
-  if (low_y >= height - 1) high_y = low_y = height - 1, y = static_cast<float>(low_y);
-  if (low_x >= width - 1) high_x = low_x = width - 1, x = static_cast<float>(low_x);
-  const float ly = y - static_cast<float>(low_y), lx = x - static_cast<float>(low_x);
-  const float hy = 1 - ly, hx = 1 - lx;
-  c.at[0] = low_y * width + low_x, c.at[1] = low_y * width + high_x;
-  c.at[2] = high_y * width + low_x, c.at[3] = high_y * width + high_x;
-  c.weight[0] = hy * hx, c.weight[1] = hy * lx, c.weight[2] = ly * hx, c.weight[3] = ly * lx;
-  return c;
+  return CornersOf(Between(y, height), Between(x, width), width);
 }
 
 // The samples of a bin: rows and columns of them, from its corner on.
@@ -50,10 +63,12 @@ struct Grid {
   float top, left, h, w;
   int64_t rows, columns;
 
-  float y(int64_t row) const { return top + (static_cast<float>(row) + 0.5f) * h / static_cast<float>(rows); }
-  float x(int64_t column) const {
-    return left + (static_cast<float>(column) + 0.5f) * w / static_cast<float>(columns);
+  // Where sample i lies of those that share a length.
+  static float PlaceOf(float start, float length, int64_t i, int64_t samples) {
+    return start + (static_cast<float>(i) + 0.5f) * length / static_cast<float>(samples);
   }
+  float y(int64_t row) const { return PlaceOf(top, h, row, rows); }
+  float x(int64_t column) const { return PlaceOf(left, w, column, columns); }
   int64_t count() const { return std::max<int64_t>(rows, 0) * std::max<int64_t>(columns, 0); }
 };
 
@@ -115,81 +130,171 @@ void ForSamplesInside(const Grid& g, int64_t height, int64_t width, const Use& u
 
 int64_t ImageOf(float number, int64_t images) { return std::clamp<int64_t>(Bounded(number), 0, images - 1); }
 
-// The samples of a region that lie in its image, bin after bin, for all channels.
-class RegionTaps {
+// What the samples of each bin along one dimension see: those of both dimensions are all products of the two.
+class SeenAlong {
  public:
-  struct Tap {
-    int32_t at[4];
-    float weight[4];
-  };
-  // Of a region; those with more take each bin by itself.
-  static constexpr int64_t kMost = 1024;
+  SeenAlong(WeightedPlace* memory, int64_t* ends) : places_(memory), ends_(ends) {}
 
-  explicit RegionTaps(Tap* memory) : taps_(memory) {}
-
-  void Add(const Corners& c) {
-    Tap& tap = taps_[count_++];
-    for (int k = 0; k < 4; ++k) tap.at[k] = static_cast<int32_t>(c.at[k]), tap.weight[k] = c.weight[k];
-  }
-  int64_t count() const { return count_; }
-
-  float Sum(const float* plane, int64_t begin, int64_t end) const {
-    float sum = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      const Tap& t = taps_[i];
-      sum += t.weight[0] * plane[t.at[0]] + t.weight[1] * plane[t.at[1]] + t.weight[2] * plane[t.at[2]] +
-             t.weight[3] * plane[t.at[3]];
+  // The samples of the next bin.
+  void Add(float start, float length, int64_t samples, int64_t size) {
+    const int64_t begin = count();
+    const Span reach = InReach(start, length, samples, size);
+    int64_t at = begin;
+    for (int64_t i = reach.first; i < reach.end; ++i) {
+      const Pair p = Between(Grid::PlaceOf(start, length, i, samples), size);
+      if (!p.inside) continue;
+      at = Put(begin, at, p.low, p.to_low);
+      if (p.to_high != 0) at = Put(begin, at, p.high, p.to_high);
     }
-    return sum;
+    ends_[bins_++] = at;
+  }
+
+  const WeightedPlace* begin(int64_t bin) const { return places_ + (bin == 0 ? 0 : ends_[bin - 1]); }
+  int64_t count(int64_t bin) const { return ends_[bin] - (bin == 0 ? 0 : ends_[bin - 1]); }
+  int64_t count() const { return bins_ == 0 ? 0 : ends_[bins_ - 1]; }
+
+  // All pixels that are seen lie in it.
+  Span Reach() const {
+    if (count() == 0) return {0, 0};
+    const auto less = [](const WeightedPlace& a, const WeightedPlace& b) { return a.at < b.at; };
+    const auto [least, most] = std::minmax_element(places_, places_ + count(), less);
+    return {least->at, most->at + 1};
+  }
+
+  void MoveBy(int64_t places) {
+    for (int64_t i = 0; i < count(); ++i) places_[i].at += places;
   }
 
  private:
-  Tap* taps_;
-  int64_t count_ = 0;
+  // Samples beside each other share pixels.
+  int64_t Put(int64_t begin, int64_t end, int64_t at, float weight) {
+    for (int64_t i = end - 1; i >= begin && i >= end - 2; --i) {
+      if (places_[i].at != at) continue;
+      places_[i].weight += weight;
+      return end;
+    }
+    places_[end] = {at, weight};
+    return end + 1;
+  }
+
+  WeightedPlace* places_;
+  int64_t* ends_;
+  int64_t bins_ = 0;
 };
+
+// The samples of a region one by one, bin after bin.
+struct Tap {
+  int32_t at[4];
+  float weight[4];
+};
+
+// The largest of a bin is taken of the weighted corners, as ONNX Runtime does.
+float LargestOf(const float* plane, const Tap* taps, int64_t count, float least) {
+  float most = least;
+  for (int64_t i = 0; i < count; ++i) {
+    const Tap& t = taps[i];
+    const float a = std::max(t.weight[0] * plane[t.at[0]], t.weight[1] * plane[t.at[1]]),
+                b = std::max(t.weight[2] * plane[t.at[2]], t.weight[3] * plane[t.at[3]]);
+    most = std::max(most, std::max(a, b));
+  }
+  return most;
+}
 
 struct RoiAlignBody {
   PackedFloats x, rois, out;
-  PieceScratch<RegionTaps::Tap> taps;
+  PieceScratch<float> room;
   int batches;
   int64_t images = 0, channels = 0, height = 0, width = 0, count = 0, ph = 0, pw = 0, box_numbers = 0;
   bool largest = false;
   RoiRule rule = {};
-  static constexpr int64_t kMostBins = 256;
+  SumRowsLoop sum_rows = BestSumRows();
+  // Of a region, and places along one dimension; those with more take each bin by itself.
+  static constexpr int64_t kMostBins = 256, kMostTaps = 1024, kMostPlaces = 512;
 
   void operator()(const Frame& frame) const {
     const float *planes = x.Load(frame), *boxes = rois.Load(frame);
     float* to = out.Begin(frame);
-    taps.For(frame, [&](int64_t begin, int64_t end, RegionTaps::Tap* memory) {
+    room.For(frame, [&](int64_t begin, int64_t end, float* memory) {
       for (int64_t r = begin; r < end; ++r) {
         const Region region = RegionAt(frame, boxes, r);
-        (IsSmall(region) ? Means(planes, region, to + r * channels * ph * pw, RegionTaps(memory))
-                         : Roi(planes, region, to + r * channels * ph * pw));
+        float* target = to + r * channels * ph * pw;
+        if (!largest && MeansFit(region)) {
+          Means(planes, region, target, memory);
+        } else if (largest && TapsFit(region)) {
+          Largest(planes, region, target, reinterpret_cast<Tap*>(memory));
+        } else {
+          Roi(planes, region, target);
+        }
       }
     });
     out.Finish(frame);
   }
 
-  // All its samples have room, and their places as well.
-  bool IsSmall(const Region& region) const {
-    const int64_t most = RegionTaps::kMost / std::max<int64_t>(ph * pw, 1);
-    return !largest && ph * pw <= kMostBins && region.rows > 0 && region.columns > 0 && region.rows <= most &&
+  // Floats of the places along both dimensions and a row, or of the taps.
+  static constexpr int64_t RoomFloats(int64_t width) {
+    constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+    return std::max<int64_t>(2 * kMostPlaces * static_cast<int64_t>(sizeof(WeightedPlace)) / kFloat + width,
+                             kMostTaps * static_cast<int64_t>(sizeof(Tap)) / kFloat);
+  }
+
+  bool MeansFit(const Region& region) const {
+    constexpr int64_t kMany = 4096;  // samples of a bin, for which FLOAT would not do
+    return ph <= kMostBins && pw <= kMostBins && region.rows > 0 && region.columns > 0 &&
+           region.rows <= kMostPlaces / 2 / ph && region.columns <= kMostPlaces / 2 / pw &&
+           region.rows * region.columns <= kMany;
+  }
+
+  bool TapsFit(const Region& region) const {
+    const int64_t most = kMostTaps / std::max<int64_t>(ph * pw, 1);
+    return ph * pw <= kMostBins && region.rows > 0 && region.columns > 0 && region.rows <= most &&
            region.columns <= most / region.rows && height * width <= std::numeric_limits<int32_t>::max();
   }
 
-  // Where the samples are is found once for all channels.
-  void Means(const float* planes, const Region& region, float* to, RegionTaps found) const {
-    int64_t ends[kMostBins];
-    for (int64_t bin = 0; bin < ph * pw; ++bin) {
-      ForSamplesInside(region.Bin(bin / pw, bin % pw), height, width,
-                       [&](const Corners& p) { found.Add(p); });
-      ends[bin] = found.count();
-    }
-    const float* plane = planes + region.image * channels * height * width;
+  // First along the columns, then along the rows: what the samples see is found once for all channels.
+  void Means(const float* planes, const Region& region, float* to, float* memory) const {
+    int64_t row_ends[kMostBins], column_ends[kMostBins];
+    auto* places = reinterpret_cast<WeightedPlace*>(memory);
+    SeenAlong rows(places, row_ends), columns(places + kMostPlaces, column_ends);
+    for (int64_t i = 0; i < ph; ++i) rows.Add(region.Bin(i, 0).top, region.bin_h, region.rows, height);
+    for (int64_t j = 0; j < pw; ++j) columns.Add(region.Bin(0, j).left, region.bin_w, region.columns, width);
+    const Span reach = columns.Reach();
+    columns.MoveBy(-reach.first);
+    auto* line = reinterpret_cast<float*>(places + 2 * kMostPlaces);
+    const float* plane = planes + region.image * channels * height * width + reach.first;
     const auto samples = static_cast<float>(region.rows * region.columns);
     for (int64_t c = 0; c < channels; ++c, plane += height * width) {
+      for (int64_t i = 0; i < ph; ++i) {
+        sum_rows(line, plane, width, rows.begin(i), rows.count(i), reach.end - reach.first);
+        for (int64_t j = 0; j < pw; ++j) {
+          const WeightedPlace* at = columns.begin(j);
+          float sum = 0;
+          for (int64_t k = columns.count(j); k > 0; --k, ++at) sum += at->weight * line[at->at];
+          *to++ = sum / samples;
+        }
+      }
+    }
+  }
+
+  void Largest(const float* planes, const Region& region, float* to, Tap* taps) const {
+    int64_t ends[kMostBins], count = 0;
+    float least[kMostBins];
+    for (int64_t bin = 0; bin < ph * pw; ++bin) {
+      const Grid grid = region.Bin(bin / pw, bin % pw);
+      // Those beyond the plane are zeros.
+      least[bin] = -INFINITY;
+      for (int64_t k = 0; k < grid.count(); ++k) {
+        const Corners p = Around(grid.y(k / grid.columns), grid.x(k % grid.columns), height, width);
+        if (!p.inside) least[bin] = 0;
+        Tap& tap = taps[count];
+        for (int c = 0; c < 4; ++c) tap.at[c] = static_cast<int32_t>(p.at[c]), tap.weight[c] = p.weight[c];
+        count += p.inside ? 1 : 0;
+      }
+      ends[bin] = count;
+    }
+    const float* plane = planes + region.image * channels * height * width;
+    for (int64_t c = 0; c < channels; ++c, plane += height * width) {
       for (int64_t bin = 0, first = 0; bin < ph * pw; first = ends[bin++])
-        *to++ = found.Sum(plane, first, ends[bin]) / samples;
+        *to++ = LargestOf(plane, taps + first, ends[bin] - first, least[bin]);
     }
   }
 
@@ -365,12 +470,13 @@ void PlanRoiAlign(Plan& plan, const RoiArgs& args) {
   RoiAlignBody body{.x = {args.x, Flow::kIn, plan},
                     .rois = {args.rois, Flow::kIn, plan},
                     .out = {args.out, Flow::kOut, plan},
-                    .taps = {},
+                    .room = {},
                     .batches = args.batches.binding};
   body.images = x[0], body.channels = x[1], body.height = x[2], body.width = x[3];
   body.count = out[0], body.ph = out[2], body.pw = out[3], body.box_numbers = args.rois.shape()[1];
   body.largest = args.largest, body.rule = args.rule;
-  body.taps = {plan, body.count, std::max<int64_t>(1, 64 / body.channels), RegionTaps::kMost};
+  body.room = {plan, body.count, std::max<int64_t>(1, 64 / body.channels),
+               RoiAlignBody::RoomFloats(body.width)};
   plan.SetBody(body);
 }
 

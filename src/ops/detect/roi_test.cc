@@ -69,7 +69,8 @@ RegionCase RandomCase(std::mt19937& rng) {
   const auto up_to = [&rng](int64_t most) {
     return 1 + static_cast<int64_t>(rng() % static_cast<uint64_t>(most));
   };
-  RegionCase c{up_to(2), up_to(4), up_to(12), up_to(12), up_to(5), up_to(9), up_to(9), rng() % 4 == 0, {}};
+  RegionCase c{up_to(2), up_to(4),       up_to(12), up_to(rng() % 2 == 0 ? 12 : 50), up_to(5), up_to(9),
+               up_to(9), rng() % 4 == 0, {}};
   if (rng() % 16 == 0) c.ph = 20, c.pw = 13;  // more bins than have room together
   const int64_t modes[] = {0, 1, 3};
   const double scales[] = {1, 0.5, 0.0625};
