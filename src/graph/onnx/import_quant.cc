@@ -81,16 +81,17 @@ bool FitsF32(OnnxNode& node, const IntegerConv& conv) {
   return true;
 }
 
-bool HasKernelOfOne(const Constant& weights) {
-  return weights != nullptr && weights->shape().rank() > 2 &&
-         weights->count() == weights->shape()[0] * weights->shape()[1];
+// Products of bytes are of whole blocks of filters.
+bool HasFewFilters(OnnxNode& node, const Constant& weights) {
+  constexpr int64_t kFew = 8;
+  return weights != nullptr && weights->shape().rank() > 0 &&
+         weights->shape()[0] < kFew * node.Int("group", 1);
 }
 
 void ConvInteger(OnnxNode& node) {
   constexpr IntegerConv kConv{0, 2, 1, 3};
   CheckKernelShape(node, kConv.w);
-  // Bytes are quicker where the pixels need not be gathered for their products.
-  const bool as_bytes = ops::ConvolvesBytes() && HasKernelOfOne(node.constant(kConv.w));
+  const bool as_bytes = ops::ConvolvesBytes() && !HasFewFilters(node, node.constant(kConv.w));
   Port sums = !as_bytes && FitsF32(node, kConv) ? SumsOfProducts(node, kConv, 4) : Port{};
   if (!sums.present()) return node.Become(node.type(), ConvAttributes(node));
   node.Out(0, node.Add("Cast", {sums}, {{"dst_type", DType::kI32}}));

@@ -310,9 +310,10 @@ Tensor IntegerConv(Translation& node, const ByteInputs& in) {
   const int64_t rows = node.shape(in.w)[0], products = rows == 0 ? 0 : node.in(in.w).count() / rows;
   const bool one_zero = !node.has(in.x_zero) || node.in(in.x_zero).count() == 1;
   if (!one_zero || !ops::FitsIntegerConv(products)) return DeepIntegerConv(node, in, sizes);
-  const Tensor x = TurnedLast(node, in.x), weight = node.Packed(node.in(in.w));
+  const bool planes = ops::PaysAsIntegerPlanes(products, sizes.out.back(0));
+  const Tensor x = planes ? node.Packed(in.x) : TurnedLast(node, in.x), weight = node.Packed(node.in(in.w));
   const Constant constant = node.constant(in.w);
-  const Tensor sums = ChannelsFirst(node.Temporary(DType::kI32, WithLayout(sizes.out, true)), true);
+  const Tensor sums = ChannelsFirst(node.Temporary(DType::kI32, WithLayout(sizes.out, !planes)), !planes);
   node.Step("ConvInteger", [&](ops::Plan& plan) {
     Binder bind(plan);
     ops::IntegerConvArgs args;
@@ -322,7 +323,7 @@ Tensor IntegerConv(Translation& node, const ByteInputs& in) {
     if (node.has(in.x_zero)) args.x_zero = bind.Read(node.in(in.x_zero), "x_zero");
     if (node.has(in.w_zero)) args.w_zero = bind.Read(node.in(in.w_zero), "w_zero");
     SetWindow(node, sizes.window, &args.conv);
-    ops::PlanIntegerConv(plan, args);
+    planes ? ops::PlanIntegerPlanes(plan, args) : ops::PlanIntegerConv(plan, args);
   });
   return sums;
 }

@@ -16,7 +16,13 @@ struct IntegerConvArgs {
 // Whether i32 holds every sum.
 bool FitsIntegerConv(int64_t products);
 
+// Whether turning the result would take longer than its sums of a few products each, of which a line has
+// many.
+bool PaysAsIntegerPlanes(int64_t products, int64_t line);
+
 // Throws as PlanConv does.
 void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args);
+// The same of input and result whose channels come first.
+void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args);
 
 }  // namespace belay::ops

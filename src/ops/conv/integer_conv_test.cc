@@ -79,9 +79,12 @@ int64_t Spatial(const Shape& shape) {
   return count;
 }
 
-// One element of the result, by its definition.
-int32_t WantedSum(const IntegerCase& c, const IntegerData& data, int64_t image, int64_t channel,
-                  int64_t place) {
+struct Element {
+  int64_t image, channel, place;
+};
+// By its definition.
+int32_t WantedSum(const IntegerCase& c, bool planes, const IntegerData& data, const Element& e) {
+  const auto [image, channel, place] = e;
   const int64_t inputs = c.weight[1], first = channel / (c.out[1] / c.groups) * inputs,
                 taps = Spatial(c.weight);
   const int64_t x_zero = c.x_zero ? ByteAt(data.x_zero, 0) : 0,
@@ -90,19 +93,22 @@ int32_t WantedSum(const IntegerCase& c, const IntegerData& data, int64_t image, 
   for (int64_t tap = 0; tap < taps; ++tap) {
     if (!PixelSeen(c, place, tap, &pixel)) continue;
     for (int64_t i = 0; i < inputs; ++i) {
-      const int64_t at = (image * Spatial(c.in) + pixel) * c.in[1] + first + i;
+      const int64_t at = planes ? (image * c.in[1] + first + i) * Spatial(c.in) + pixel
+                                : (image * Spatial(c.in) + pixel) * c.in[1] + first + i;
       sum += (ByteAt(data.x, at) - x_zero) * (ByteAt(data.w, (channel * inputs + i) * taps + tap) - w_zero);
     }
   }
   return static_cast<int32_t>(sum);
 }
 
-void CheckIntegerConv(const IntegerCase& c, std::mt19937& rng) {
+// As planes, or with the channels last.
+void CheckIntegerConv(const IntegerCase& c, bool planes, std::mt19937& rng) {
   IntegerData data{RandomBytes(c.from, c.in, rng), RandomBytes(c.weights, c.weight, rng),
                    RandomBytes(c.from, {}, rng),
                    RandomBytes(c.weights, c.w_zeros > 1 ? Shape{c.w_zeros} : Shape{}, rng)};
   Sample y(DType::kI32, c.out);
-  data.x.tensor.strides = ChannelsLastStrides(c.in), y.tensor.strides = ChannelsLastStrides(c.out);
+  if (!planes)
+    data.x.tensor.strides = ChannelsLastStrides(c.in), y.tensor.strides = ChannelsLastStrides(c.out);
   PlanRef plan = testing::NewPlan();
   IntegerConvArgs args;
   args.conv.input = data.x.BoundTo(*plan, Access::kRead, "x");
@@ -114,22 +120,24 @@ void CheckIntegerConv(const IntegerCase& c, std::mt19937& rng) {
   args.conv.out = y.BoundTo(*plan, Access::kWrite, "y");
   args.conv.strides = c.strides, args.conv.dilations = c.dilations, args.conv.groups = c.groups;
   args.conv.before = c.before, args.conv.after = c.after;
-  PlanIntegerConv(*plan, args);
+  planes ? PlanIntegerPlanes(*plan, args) : PlanIntegerConv(*plan, args);
   testing::RunPlan(*plan);
   const auto* sums = reinterpret_cast<const int32_t*>(y.storage.data());
   for (int64_t i = 0; i < y.tensor.count(); ++i) {
-    const int64_t channel = i % c.out[1], pixel = i / c.out[1], places = Spatial(c.out);
-    ASSERT_EQ(sums[i], WantedSum(c, data, pixel / places, channel, pixel % places)) << i;
+    const int64_t places = Spatial(c.out), image = i / places / c.out[1],
+                  channel = planes ? i / places % c.out[1] : i % c.out[1],
+                  place = planes ? i % places : i / c.out[1] % places;
+    ASSERT_EQ(sums[i], WantedSum(c, planes, data, {image, channel, place})) << i;
   }
 }
 
 TEST(IntegerConv, SumsExactly) {
   std::mt19937 rng(11);
-  for (int i = 0; i < 120; ++i) {
+  for (int i = 0; i < 200; ++i) {
     const IntegerCase c = RandomIntegerCase(rng);
     SCOPED_TRACE(std::to_string(i) + ": " + c.in.ToString() + " by " + c.weight.ToString() + ", groups " +
                  std::to_string(c.groups) + ", zeros " + std::to_string(c.w_zeros));
-    CheckIntegerConv(c, rng);
+    CheckIntegerConv(c, i % 2 == 0, rng);
     if (HasFatalFailure()) return;
   }
 }
@@ -140,7 +148,7 @@ TEST(IntegerConv, InBlocks) {
   const IntegerCase c{
       {2, 12, 30, 31}, {20, 12, 3, 3}, {2, 20, 30, 31}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1, DType::kI8,
       DType::kU8,      true,           false,           20};
-  CheckIntegerConv(c, rng);
+  for (bool planes : {true, false}) CheckIntegerConv(c, planes, rng);
 }
 
 }  // namespace
