@@ -16,6 +16,7 @@
 #include "ops/conv/plane_conv.h"
 #include "ops/conv/plane_product.h"
 #include "ops/conv/ready_conv.h"
+#include "ops/conv/turned_taps.h"
 #include "ops/conv/winograd.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
@@ -383,11 +384,12 @@ int64_t ConvOutputSize(int64_t in, int64_t kernel, int64_t stride, int64_t dilat
 }
 
 void PlanConv(Plan& plan, const ConvArgs& all) {
-  const ConvGeometry whole = CheckedGeometry(all);
+  CheckedGeometry(all);
   if (all.out.tensor->empty()) return;
   if (all.input.tensor->empty() || all.weight.tensor->empty())
     FailShape(all, "an input without elements has no result");
-  const NearTaps near(all, whole);
+  const TurnedTaps turned(all);
+  const NearTaps near(turned.args(), GeometryOf(turned.args()));
   const ConvArgs& args = near.args();
   const ConvGeometry geometry = GeometryOf(args);
   if (IsPlaneConv(args, geometry)) return PlanPlaneConv(plan, args, geometry);

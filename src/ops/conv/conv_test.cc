@@ -204,6 +204,16 @@ const std::vector<Case> kShapes = {
     {{1, 3, 8, 1, 1}, {4, 3, 3, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}},
     {{1, 3, 5, 4, 1}, {4, 3, 3, 2, 1}, {1, 2, 1}, {1, 1, 1}, {1, 0, 0}, {0, 1, 0}},
     {{1, 3, 5, 1}, {3, 2, 3, 1}, {2, 1}, {1, 1}, {1, 0}, {1, 0}, 1, true},
+    // Transposed in steps of one: plain ones with their taps turned round, but for too much padding or few
+    // sums.
+    {{2, 5, 6, 7}, {5, 20, 3, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, true},
+    {{1, 8, 9}, {8, 7, 5}, {1}, {2}, {3}, {8}, 1, true},
+    {{1, 3, 4, 5, 3}, {3, 17, 2, 3, 3}, {1, 1, 1}, {1, 2, 1}, {0, 4, 2}, {1, 0, 2}, 1, true},
+    {{1, 16, 8, 8}, {16, 16, 3, 3}, {1, 1}, {1, 1}, {3, 1}, {0, 1}, 1, true},
+    {{1, 4, 6, 6}, {4, 3, 3, 1}, {1, 1}, {1, 1}, {1, 0}, {1, 0}, 1, true},
+    // To many channels, and more images than fit together.
+    {{1, 4, 5, 6}, {4, 70, 3, 4}, {2, 3}, {1, 2}, {1, 0}, {0, 1}, 2, true},
+    {{3, 2, 14, 15}, {2, 66, 5, 3}, {2, 2}, {1, 1}, {0, 1}, {1, 0}, 1, true},
 };
 
 TEST(Conv, ShapesOfEveryKind) {
@@ -585,29 +595,6 @@ const std::vector<Case> kNarrowShapes = {
 TEST(Conv, ToFewChannelsOnEveryProcessor) {
   CheckOnEveryProcessor(kNarrowShapes,
                         [](int level, const Case&) { return level > 0 ? &NarrowConv() : nullptr; });
-}
-
-// The zeros of its padding times infinity would be no numbers: another one computes it.
-TEST(Conv, WeightsOfSmallGroupsThatAreNotFinite) {
-  Sample w(DType::kF32, {16, 4, 3, 3}), x(DType::kF32, {1, 16, 5, 5}), y(DType::kF32, {1, 16, 5, 5});
-  const int64_t ones[] = {1, 1};
-  ConvArgs args{.input = {&x.tensor, nullptr, 0, "x"},
-                .weight = {&w.tensor, nullptr, -1, "w"},
-                .bias = {},
-                .residual = {},
-                .out = {&y.tensor, nullptr, 1, "y"},
-                .strides = ones,
-                .dilations = ones,
-                .before = ones,
-                .after = ones,
-                .groups = 4,
-                .constant_weight = w.tensor.data};
-  for (float odd : {1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
-    testing::Floats(w)[7] = odd;
-    const std::optional<PackedWeights> packed = PackConvWeights(args);
-    const bool grouped = packed && packed->machine.starts_with("grouped");
-    EXPECT_EQ(grouped, odd == 1 && GroupedConv().machine() != std::string("grouped")) << odd;
-  }
 }
 
 TEST(Conv, WeightsMixedForWinogradServeOthers) {

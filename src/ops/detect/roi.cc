@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/detect/detect.h"
-#include "ops/detect/roi_loops.h"
 #include "ops/packed_floats.h"
 #include "ops/scratch.h"
+#include "ops/sum_rows.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
 

@@ -1,6 +1,6 @@
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/detect/roi_loops.cc"
-#include "ops/detect/roi_loops.h"
+#define HWY_TARGET_INCLUDE "ops/sum_rows.cc"
+#include "ops/sum_rows.h"
 
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"

@@ -1,11 +1,11 @@
-// The inner loop of regions: sums of parts of rows.
+// Sums of parts of rows, each times a weight.
 #pragma once
 
 #include <cstdint>
 
 namespace belay::ops {
 
-// A pixel along one dimension, and what it counts.
+// A row or a place in it, and what it counts.
 struct WeightedPlace {
   int64_t at;
   float weight;
