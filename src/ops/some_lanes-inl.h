@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Elsewhere a masked load reads all the same.
 constexpr bool kMasksGuard = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
-// The first n elements (1 or more; of more than a vector has, all that it has); `rest` in the other lanes.
+// The first n elements (0 or more; of more than a vector has, all that it has); `rest` in the other lanes.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadSome(D d, const hn::TFromD<D>* x, int64_t n, hn::TFromD<D> rest) {
   if (n >= static_cast<int64_t>(hn::MaxLanes(d))) return hn::LoadU(d, x);

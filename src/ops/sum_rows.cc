@@ -5,6 +5,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
@@ -24,13 +25,12 @@ HWY_ATTR void SumRows(float* out, const float* from, int64_t pitch, const Weight
     hn::StoreU(sum, d, out + i);
   }
   if (i == n) return;
-  const auto rest = hn::FirstN(d, static_cast<size_t>(n - i));
   auto sum = hn::Zero(d);
   for (int64_t k = 0; k < count; ++k) {
-    const auto x = hn::MaskedLoad(rest, d, from + places[k].at * pitch + i);
+    const auto x = LoadSome(d, from + places[k].at * pitch + i, n - i, 0);
     sum = hn::MulAdd(hn::Set(d, places[k].weight), x, sum);
   }
-  hn::BlendedStore(sum, rest, d, out + i);
+  StoreSome(sum, d, out + i, n - i);
 }
 
 SumRowsLoop SumRowsHere() { return &SumRows; }

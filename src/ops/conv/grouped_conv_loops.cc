@@ -5,6 +5,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_GROUPED_CONV_LOOPS_ONCE
 #define BELAY_OPS_GROUPED_CONV_LOOPS_ONCE
@@ -23,19 +24,11 @@ HWY_INLINE int64_t GroupedLanes() { return static_cast<int64_t>(hn::Lanes(D()));
 
 // The first `count` elements; the others are 0.
 HWY_INLINE V LoadOfGroup(const float* from, int64_t count) {
-  const D d;
-  return count >= GroupedLanes()
-             ? hn::LoadU(d, from)
-             : hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(count, 0))), d, from);
+  return LoadSome(D(), from, std::max<int64_t>(count, 0), 0);
 }
 
 HWY_INLINE void StoreOfGroup(V v, float* to, int64_t count) {
-  const D d;
-  if (count >= GroupedLanes()) {
-    hn::StoreU(v, d, to);
-  } else if (count > 0) {
-    hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, to);
-  }
+  if (count > 0) StoreSome(v, D(), to, count);
 }
 
 // The sums of kPixels pixels by kVectors vectors.

@@ -5,6 +5,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
@@ -31,13 +32,12 @@ HWY_ATTR void WeighRows(float* out, const float* from, const int64_t* index, con
     hn::StoreU(b, d, out + i + step);
   }
   for (; i < n; i += step) {
-    const auto rest = hn::FirstN(d, static_cast<size_t>(n - i));
     auto sum = hn::Zero(d);
     for (int64_t k = 0; k < taps; ++k) {
-      const auto x = hn::MaskedLoad(rest, d, from + index[k] * n + i);
+      const auto x = LoadSome(d, from + index[k] * n + i, n - i, 0);
       sum = hn::Add(sum, hn::Mul(hn::Set(d, weights[k]), x));
     }
-    hn::BlendedStore(sum, rest, d, out + i);
+    StoreSome(sum, d, out + i, n - i);
   }
 }
 
