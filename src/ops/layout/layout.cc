@@ -130,6 +130,14 @@ void RollAsRow(Plan& plan, const Operand& x, int64_t shift, const Operand& out) 
   plan.SetBody(std::move(body));
 }
 
+// How many elements n of them become.
+int64_t Repeated(int64_t n, int64_t repeats) {
+  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
+  int64_t count;
+  if (!__builtin_mul_overflow(n, repeats, &count)) return count;
+  Fail(kInvalidArgument, "op-repeats", "{} repeats of {} elements are too many", repeats, n);
+}
+
 // A tensor that repeats, seen with a dimension more for each that does: a copy of one onto the other.
 struct TiledViews {
   Tensor in, out;
@@ -147,7 +155,8 @@ std::optional<TiledViews> ViewsOfTiles(const Tensor& in, std::span<const int64_t
   int needed = in.shape.rank();
   for (int d = 0; d < in.shape.rank(); ++d) {
     const int64_t times = repeats[static_cast<size_t>(d)];
-    if (out.shape[d] != in.shape[d] * times) return std::nullopt;
+    int64_t size;
+    if (__builtin_mul_overflow(in.shape[d], times, &size) || out.shape[d] != size) return std::nullopt;
     if (times != 1 && in.shape[d] != 1) ++needed;
   }
   if (needed > tensor::kMaxRank) return std::nullopt;
@@ -250,18 +259,6 @@ void Repeat(Plan& plan, DType compute, const Operand& self, std::span<const int6
   for (int d = 0; d < rank; ++d) maps.push_back(TiledMap(view.shape[d], repeats[static_cast<size_t>(d)]));
   Rearrange(plan, {&view, nullptr, self.binding, self.name}, out, maps);
 }
-
-namespace {
-
-// How many elements n of them become.
-int64_t Repeated(int64_t n, int64_t repeats) {
-  if (repeats < 0) Fail(kInvalidArgument, "op-repeats", "repeats is {}; it must not be negative", repeats);
-  int64_t count;
-  if (!__builtin_mul_overflow(n, repeats, &count)) return count;
-  Fail(kInvalidArgument, "op-repeats", "{} repeats of {} elements are too many", repeats, n);
-}
-
-}  // namespace
 
 void RepeatInterleave(Plan& plan, DType, const Operand& self, int64_t repeats, int64_t dim, int64_t size,
                       const Operand& out) {

@@ -305,6 +305,7 @@ void DiagonalOnes(Plan& plan, int64_t height, int64_t width, int64_t diagonal, c
   const Tensor& to = *out.tensor;
   if (to.empty()) return;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  diagonal = std::clamp(diagonal, -height, width);
   EyeBody body{to.offset * bytes,     height, width, diagonal,   to.strides[0] * bytes,
                to.strides[1] * bytes, bytes,  {},    out.binding};
   int64_t one = 1;
