@@ -234,7 +234,7 @@ class OneNode {
   std::vector<int64_t> ShapeOf(int input) const {
     const std::string_view type = schema_.type;
     if (type.ends_with("Normalization") && input > 0) return {3};
-    if (type == "Attention" && input == 1) return {3, 9};
+    if (type == "Attention" && schema_.domain == std::string_view(kMicrosoft) && input == 1) return {3, 9};
     if (type == "RotaryEmbedding")
       return input < 2 ? std::vector<int64_t>{3, 3, 8} : std::vector<int64_t>{3, 2};
     if (type == "GroupQueryAttention" || type == "MultiHeadAttention") return {3, 3, 12};

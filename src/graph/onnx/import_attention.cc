@@ -1,5 +1,5 @@
-// Attention as onnxruntime's own tools write it (com.microsoft), taken apart again: what of it is one step
-// here, the passes find.
+// Attention as ONNX has it since opset 23, and as onnxruntime's own tools write it (com.microsoft), taken
+// apart again: what of it is one step here, the passes find.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -106,7 +106,8 @@ Port Scaled(OnnxNode& node, Port scores, Port query, std::optional<int64_t> size
   return node.Add("RealDiv", {scores, node.Add("CastLike", {node.Add("Sqrt", {width}), query})});
 }
 
-Port Attend(OnnxNode& node, const Sides& sides, Port bias, std::optional<int64_t> size, double softcap = 0) {
+// [batch, heads, length, size]
+Port AttendHeads(OnnxNode& node, const Sides& sides, Port bias, std::optional<int64_t> size, double softcap) {
   Port scores = node.Add("BatchMatMul", {sides.query, sides.key}, {{"adj_x1", false}, {"adj_x2", true}});
   scores = Scaled(node, scores, sides.query, size);
   if (softcap != 0) {
@@ -115,11 +116,15 @@ Port Attend(OnnxNode& node, const Sides& sides, Port bias, std::optional<int64_t
   }
   if (bias.present()) scores = node.Add("Add", {scores, bias});
   const Port weights = node.Add("SoftmaxV2", {scores}, {{"axes", std::vector<int64_t>{-1}}});
-  return Flat(node, node.Add("BatchMatMul", {weights, sides.value}));
+  return node.Add("BatchMatMul", {weights, sides.value});
+}
+
+Port Attend(OnnxNode& node, const Sides& sides, Port bias, std::optional<int64_t> size, double softcap = 0) {
+  return Flat(node, AttendHeads(node, sides, bias, size, softcap));
 }
 
 // One input for query, key and value, which the node projects itself.
-void Attention(OnnxNode& node) {
+void ProjectedAttention(OnnxNode& node) {
   const ValueType weights = node.type_of(1);
   if (!HasWidth(weights, 2)) node.Refuse("weights of unknown shape are not supported");
   if (node.Int("do_rotary", 0) != 0) node.Refuse("do_rotary is not supported");
@@ -322,7 +327,87 @@ void GroupQueryAttention(OnnxNode& node) {
   node.Out(0, Attend(node, sides, bias, {}, node.Float("softcap", 0)));
 }
 
-constexpr ImportRow kAttentionRows[] = {{"Attention", Attention, kContribDomain},
+// Heads of queries, and of keys and values.
+struct HeadCounts {
+  int64_t queries, keys;
+};
+
+HeadCounts HeadCountsOf(OnnxNode& node, int rank) {
+  HeadCounts apart{};
+  if (rank == 4 && HasRank(node.type_of(1), 4)) apart = {node.type_of(0).shape[1], node.type_of(1).shape[1]};
+  const HeadCounts heads{node.Int("q_num_heads", apart.queries), node.Int("kv_num_heads", apart.keys)};
+  if (rank == 4 && (heads.queries != apart.queries || heads.keys != apart.keys))
+    node.Refuse("q_num_heads and kv_num_heads are not those of the inputs");
+  if (heads.queries < 1 || heads.keys < 1) node.Refuse("the numbers of heads are not known");
+  if (heads.queries % heads.keys != 0) node.Refuse("the heads of keys do not divide those of queries");
+  return heads;
+}
+
+// What the mask of the node and its causal order add to the scores: -inf where a key is not seen.
+Port MaskBias(OnnxNode& node, const Sides& sides, Port past) {
+  constexpr double kNever = -std::numeric_limits<double>::infinity();
+  const bool causal = node.Int("is_causal", 0) != 0;
+  const Port order = causal ? Causal(node, sides.query, sides.key, past) : Port();
+  if (!node.has(3)) return Bias(node, order, {}, sides.query, kNever);
+  const ValueType mask = node.type_of(3), key = node.type_of(1);
+  const auto last = [](const ValueType& type, int before) {
+    const bool known = type.rank_known && type.shape.rank() > before;
+    return known ? type.shape[type.shape.rank() - 1 - before] : kUnknownDim;
+  };
+  // The standard hides the keys that a shorter mask does not name; one of a single key would repeat here.
+  const int64_t named = last(mask, 0), keys = node.has(4) ? kUnknownDim : last(key, 1);
+  if (named >= 0 && named != keys && (keys >= 0 || named == 1))
+    node.Refuse("a mask of fewer keys than there are is not supported");
+  if (mask.dtype == DType::kBool) return Bias(node, Both(node, node.in(3), order), {}, sides.query, kNever);
+  return Bias(node, order, node.in(3), sides.query, kNever);
+}
+
+// Zeros for queries that see nothing.
+Port WithoutBlind(OnnxNode& node, Port result, Port bias) {
+  const Port most = node.Add("ReduceMax", {bias, node.Ints({-1})}, {{"keep_dims", true}});
+  const auto like = [&](double value, Port as) {
+    return node.Add("CastLike", {node.Const(RealConstant(value)), as});
+  };
+  const Port sees = node.Add("Greater", {most, like(-std::numeric_limits<double>::infinity(), bias)});
+  return node.Add("SelectV2", {sees, result, like(0, result)});
+}
+
+// That of ONNX.
+void Attention(OnnxNode& node) {
+  node.Only("qk_matmul_output_mode", 0);
+  node.Only("softmax_precision", 1);
+  node.Only("left_window_size", -1), node.Only("right_window_size", -1);
+  if (node.wants(3)) node.Refuse("qk_matmul_output is not supported");
+  if (node.has(4) != node.has(5)) node.Refuse("past keys and values come together");
+  const ValueType query = node.type_of(0);
+  const bool split = HasRank(query, 4);
+  if (!split && !HasRank(query, 3)) node.Refuse("the query has three or four dimensions");
+  const HeadCounts heads = HeadCountsOf(node, query.shape.rank());
+  const auto side = [&](int i) {
+    return split ? node.in(i) : Heads(node, node.in(i), i == 0 ? heads.queries : heads.keys);
+  };
+  Sides sides{side(0), side(1), side(2)};
+  Port past = Int(node, 0);
+  if (node.has(4)) {
+    past = SizeOf(node, node.in(4), 2);
+    sides.key = Joined(node, {node.in(4), sides.key}, 2),
+    sides.value = Joined(node, {node.in(5), sides.value}, 2);
+  }
+  if (node.wants(1)) node.Out(1, sides.key);
+  if (node.wants(2)) node.Out(2, sides.value);
+  const Port bias = MaskBias(node, sides, past);
+  const int64_t times = heads.queries / heads.keys;
+  sides.key = Repeated(node, sides.key, heads.keys, times);
+  sides.value = Repeated(node, sides.value, heads.keys, times);
+  std::optional<int64_t> size;
+  if (HasWidth(query, query.shape.rank())) size = split ? query.shape[3] : query.shape[2] / heads.queries;
+  Port result = AttendHeads(node, sides, bias, size, node.Float("softcap", 0));
+  if (node.has(3)) result = WithoutBlind(node, result, bias);
+  node.Out(0, split ? result : Flat(node, result));
+}
+
+constexpr ImportRow kAttentionRows[] = {{"Attention", Attention},
+                                        {"Attention", ProjectedAttention, kContribDomain},
                                         {"MultiHeadAttention", MultiHeadAttention, kContribDomain},
                                         {"GroupQueryAttention", GroupQueryAttention, kContribDomain},
                                         {"RotaryEmbedding", RotaryEmbedding, kContribDomain}};

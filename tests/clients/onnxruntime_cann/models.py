@@ -538,9 +538,26 @@ def decoder_of_few_bits():  # as onnxruntime's builder of generative models writ
     return net
 
 
+def attention_of_opset_23():  # heads apart with a past, and heads together that share keys
+    net = Net(opset=23)
+
+    def some(*shape):
+        return net.rng.standard_normal(shape).astype(np.float32)
+    query = net.input('query', ['batch', 4, 'length', 16], some(2, 4, 3, 16))
+    sides = [net.input(name, ['batch', 2, 'length', 16], some(2, 2, 3, 16)) for name in ('key', 'value')]
+    pasts = [net.input(name, ['batch', 2, 'past', 16], some(2, 2, 5, 16)) for name in ('keys', 'values')]
+    for result in net.Attention(query, *sides, '', *pasts, softcap=3.0, outputs=3):
+        net.output(result)
+    x = net.input('x', ['batch', 6, 32], some(2, 6, 32))
+    mask = net.input('mask', [6, 6], np.tril(np.ones((6, 6), bool)))
+    y = net.Attention(x, net.MatMul(x, net.weight(32, 16)), net.MatMul(x, net.weight(32, 16)), mask, q_num_heads=4, kv_num_heads=2)
+    net.output(net.Attention(y, y, y, some(1, 1, 6, 6), q_num_heads=2, kv_num_heads=2, scale=0.3, is_causal=1))
+    return net
+
+
 FAMILIES = [mobilenet_v2, mobilenet_v3, efficientnet, vit, yolo, bert, gpt2, llama, whisper, tagger, detr, sam,
             super_resolution, unet, generator, detector, quantised, quantised_to_16_bits, quantised_dynamically, spectrum,
-            fused_by_tools, decoder_of_few_bits]
+            fused_by_tools, decoder_of_few_bits, attention_of_opset_23]
 
 
 def all_models():
