@@ -34,14 +34,14 @@ size_t LargestFactor(size_t n) {
   return factor;
 }
 
-// A transform of one length: that of its smallest factor over transforms of the rest, down to primes.
+// A transform of one length: of four as long as there are fours, else that of its smallest factor, over
+// transforms of the rest, down to primes.
 class Factors {
  public:
-  Factors(int64_t length, bool inverse) : turns_(static_cast<size_t>(length)) {
-    const double sign = inverse ? 1 : -1;
+  Factors(int64_t length, bool inverse) : turns_(static_cast<size_t>(length)), sign_(inverse ? 1 : -1) {
     for (size_t i = 0; i < turns_.size(); ++i) {
-      turns_[i] =
-          std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length));
+      turns_[i] = std::polar(
+          1.0, sign_ * 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(length));
     }
   }
 
@@ -57,8 +57,10 @@ class Factors {
       *to = *from;
       return;
     }
-    const size_t factor = SmallestFactor(n), rest = n / factor;
+    const size_t factor = n % 4 == 0 ? 4 : SmallestFactor(n), rest = n / factor;
     for (size_t r = 0; r < factor; ++r) Part(from + r * step, step * factor, to + r * rest, rest, scratch);
+    if (factor == 4) return JoinFour(to, rest);
+    if (factor == 2) return JoinTwo(to, rest);
     std::copy_n(to, n, scratch);
     const size_t turn = turns_.size() / n;  // turns_[turn] is the first root of this length
     for (size_t k = 0, place = 0; k < n; ++k, place = place + 1 == rest ? 0 : place + 1) {
@@ -70,7 +72,30 @@ class Factors {
     }
   }
 
+  // Each transform's number k and what the others turn it by are numbers k, k + rest, ... of the whole.
+  void JoinTwo(Complex* to, size_t rest) const {
+    const size_t turn = turns_.size() / (2 * rest);
+    for (size_t k = 0; k < rest; ++k) {
+      const Complex a = to[k], b = Times(to[k + rest], turns_[k * turn]);
+      to[k] = a + b, to[k + rest] = a - b;
+    }
+  }
+
+  void JoinFour(Complex* to, size_t rest) const {
+    const size_t turn = turns_.size() / (4 * rest);
+    for (size_t k = 0; k < rest; ++k) {
+      const Complex a = to[k], b = Times(to[k + rest], turns_[k * turn]),
+                    c = Times(to[k + 2 * rest], turns_[2 * k * turn]),
+                    d = Times(to[k + 3 * rest], turns_[3 * k * turn]);
+      const Complex even = a + c, odd = a - c, sum = b + d, off = b - d;
+      const Complex quarter{-sign_ * off.imag(), sign_ * off.real()};  // a quarter of the circle on
+      to[k] = even + sum, to[k + rest] = odd + quarter;
+      to[k + 2 * rest] = even - sum, to[k + 3 * rest] = odd - quarter;
+    }
+  }
+
   std::vector<Complex> turns_;
+  double sign_;  // of the angles
 };
 
 // A length with a large prime factor: with jk = (j^2 + k^2 - (k - j)^2) / 2 its transform is a convolution

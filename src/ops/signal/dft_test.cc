@@ -24,7 +24,7 @@ double At(const Sample& sample, std::initializer_list<int64_t> index) {
 // Lines of every kind of length, cut and filled up, real and complex, along a middle dimension.
 TEST(Dft, AgreesWithItsDefinition) {
   std::mt19937 rng(11);
-  for (int64_t length : {1, 2, 3, 7, 8, 12, 30, 49, 64, 74, 97}) {
+  for (int64_t length : {1, 2, 3, 4, 7, 8, 12, 16, 20, 30, 49, 64, 74, 97, 100, 128}) {
     for (int64_t n : {length, length + 3, std::max<int64_t>(1, length / 2)}) {
       for (int64_t parts : {1, 2}) {
         for (bool inverse : {false, true}) {
