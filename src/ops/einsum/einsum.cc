@@ -100,7 +100,7 @@ bool PlanView(Plan& plan, const Operand& operand, const LabelledSum& sum, const 
     kernels::Copy(plan, out.dtype(), seen, out);
   } else {
     const uint32_t summed = (uint32_t{1} << labels) - (uint32_t{1} << sum.result_labels);
-    PlanReduce(plan, {}, IsFloat(out.dtype()) ? DType::kF64 : DType::kI64, seen, summed, out);
+    PlanReduce(plan, {}, IsFloat(out.dtype()) ? out.dtype() : DType::kI64, seen, summed, out);
   }
   return true;
 }
