@@ -18,24 +18,25 @@ struct ColumnsBody {
   std::vector<LineRun> runs;
   int64_t step;  // in the image, from one element of a run to the next
   int64_t images, image_size, columns;
-  PackedOperand in, out;  // the images in f64, as a large kernel adds very many to one element
-  bool wide;              // the columns are f64, else f32
+  PackedOperand in, out;
+  bool wide;       // the columns are f64, else f32
+  bool wide_sums;  // so are the images: a large kernel adds very many to one element
 
-  template <class T>
-  void Add(double* to, const T* from) const {
+  template <class T, class Sum>
+  void Add(Sum* to, const T* from) const {
     const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(columns, 1));
     ParallelFor(images, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        double* image = to + i * image_size;
+        Sum* image = to + i * image_size;
         const T* column = from + i * columns;
-        std::fill_n(image, image_size, 0.0);
+        std::fill_n(image, image_size, Sum{0});
         for (const LineRun& run : runs) {
-          double* place = image + run.place;
+          Sum* place = image + run.place;
           const T* x = column + run.column;
           if (step == 1) {
-            for (int64_t k = 0; k < run.count; ++k) place[k] += static_cast<double>(x[k]);
+            for (int64_t k = 0; k < run.count; ++k) place[k] += static_cast<Sum>(x[k]);
           } else {
-            for (int64_t k = 0; k < run.count; ++k) place[k * step] += static_cast<double>(x[k]);
+            for (int64_t k = 0; k < run.count; ++k) place[k * step] += static_cast<Sum>(x[k]);
           }
         }
       }
@@ -43,12 +44,14 @@ struct ColumnsBody {
   }
 
   void operator()(const Frame& frame) const {
-    auto* to = reinterpret_cast<double*>(out.Result(frame));
+    char* to = out.Result(frame);
     const char* from = in.Loaded(frame);
     if (wide) {
-      Add(to, reinterpret_cast<const double*>(from));
+      Add(reinterpret_cast<double*>(to), reinterpret_cast<const double*>(from));
+    } else if (wide_sums) {
+      Add(reinterpret_cast<double*>(to), reinterpret_cast<const float*>(from));
     } else {
-      Add(to, reinterpret_cast<const float*>(from));
+      Add(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from));
     }
     out.Store(frame);
   }
@@ -98,7 +101,9 @@ void PlanColumnsToImage(Plan& plan, const Operand& self, const Operand& out,
   body.images = out.tensor->count() / body.image_size;
   body.wide = out.dtype() == DType::kF64;
   body.in = {plan, self, body.wide ? DType::kF64 : DType::kF32, false, true};
-  body.out = {plan, out, DType::kF64, false, false};
+  constexpr int64_t kFew = 64;  // sums of so many are as good in f32
+  body.wide_sums = body.wide || blocks > kFew;
+  body.out = {plan, out, body.wide_sums ? DType::kF64 : DType::kF32, false, false};
   plan.SetCost(100 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);
 }
