@@ -80,37 +80,64 @@ struct GatherBody {
 };
 
 // out[i] = self[..., index[i], ...] along one dimension, for equal ranks.
+bool HasShortRows(const LoopNest& nest) {
+  constexpr int64_t kShort = 16, kMany = 4;
+  return nest.row() <= kShort && nest.rows() >= kMany && nest.rows_follow(0) && nest.rows_follow(1);
+}
+
 struct GatherElementsBody {
   static constexpr int64_t kTogether = 512;
 
   LoopNest nest;  // out, index, self
   Lane index;     // as i64
   int64_t size, step, bytes;
+  bool short_rows;
   int bindings[3];
 
   void operator()(const Frame& frame) const {
     char* base[3];
     for (int i = 0; i < 3; ++i) base[i] = frame.at[bindings[i]] + nest.offset(i);
+    if (short_rows) return RowsTogether(base);
     nest.WalkAll(
         base,
         [this](char** at, int64_t n) {
           for (int64_t i = 0; i < n; i += kTogether) {
             const int64_t m = std::min(kTogether, n - i);
             int64_t from[kTogether];
-            Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2));
+            Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2), nest.step(2));
             PickRow(at[0] + i * nest.step(0), nest.step(0), at[2], from, m, bytes);
           }
         },
         [] {});
   }
 
-  // Of what the indices name, in bytes, from `begin` on. They are read once: nobody changes them between
-  // their check and their use.
-  void Offsets(const char* named, int64_t n, int64_t* offsets, int64_t begin) const {
+  // Rows of a few elements that follow each other are looked up as one; each begins somewhere else.
+  void RowsTogether(char* const* base) const {
+    const int64_t row = nest.row(), together = kTogether / row;
+    const LoopNest rows = nest.OfRows();
+    ParallelFor(rows.count(), std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
+      rows.Walk(base, begin, end, [&](char** at, int64_t n) {
+        for (int64_t r = 0; r < n; r += together) {
+          const int64_t m = std::min(together, n - r);
+          int64_t from[kTogether];
+          Offsets(at[1] + r * nest.row_step(1), m * row, from, 0, 0);
+          for (int64_t i = 0; i < m; ++i) {
+            for (int64_t k = 0; k < row; ++k) from[i * row + k] += i * nest.row_step(2) + k * nest.step(2);
+          }
+          PickRow(at[0] + r * nest.row_step(0), nest.step(0), at[2] + r * nest.row_step(2), from, m * row,
+                  bytes);
+        }
+      });
+    });
+  }
+
+  // Of what the indices name, in bytes, the first from `begin` on and each `apart` behind the one before.
+  // They are read once: nobody changes them between their check and their use.
+  void Offsets(const char* named, int64_t n, int64_t* offsets, int64_t begin, int64_t apart) const {
     static_assert(kTogether <= kBlock);
     int64_t converted[kTogether];
     const auto* given = static_cast<const int64_t*>(index.Load(converted, named, n));
-    if (BestPlaceLoop()(given, n, size, begin, nest.step(2), step, offsets)) return;
+    if (BestPlaceLoop()(given, n, size, begin, apart, step, offsets)) return;
     for (int64_t k = 0; k < n; ++k) CheckedPlace(given[k], size);
     CheckedPlace(size, size);  // what was wrong has changed meanwhile
   }
@@ -302,8 +329,10 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   }
   from.shape = index.tensor->shape;
   if (!scalar) from.strides[axis] = 0;
-  body.nest = LoopNest(from.shape, {out, index, Operand{&from}});
-  body.index = Lane(index.dtype(), DType::kI64, body.nest.step(1));
+  const LoopNest nest(from.shape, {out, index, Operand{&from}});
+  body.nest = nest;
+  body.short_rows = HasShortRows(nest);
+  body.index = Lane(index.dtype(), DType::kI64, nest.step(1));
   body.bindings[0] = out.binding;
   body.bindings[1] = index.binding;
   body.bindings[2] = self.binding;

@@ -4,6 +4,7 @@
 #include "ops/forms.h"
 #include "ops/index/scatter.h"
 #include "ops/reference/reference.h"
+#include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
 namespace belay::ops {
@@ -94,6 +95,28 @@ TEST(Index, GathersElements) {
         from[dim] = PlaceAt(index, i, in.tensor.shape[dim]);
         ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, from));
       });
+    }
+  }
+}
+
+TEST(Index, GathersElementsOfManyShortRows) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(3);
+  for (const Shape& shape : {Shape{3000, 2}, Shape{40, 7, 3}, Shape{5, 200, 64}, Shape{2, 3, 65}}) {
+    for (int dim = 0; dim < shape.rank(); ++dim) {
+      for (DType type : {DType::kF32, DType::kI64}) {
+        Sample in(type, shape), out(type, shape);
+        in.Randomise(rng, 1000);
+        Sample index = Places(DType::kI64, shape, shape[dim], rng, Layout::kPacked);
+        Call(forms::Gather, {Arg(&in.tensor), Arg(int64_t{dim}), Arg(&index.tensor), Arg(&out.tensor)});
+        int64_t wrong = 0;
+        ForEach(shape, [&](const Shape& i) {
+          Shape from = i;
+          from[dim] = PlaceAt(index, i, shape[dim]);
+          wrong += Get(out.tensor, i) != Get(in.tensor, from);
+        });
+        EXPECT_EQ(wrong, 0) << shape.ToString() << " dim " << dim;
+      }
     }
   }
 }
