@@ -121,7 +121,7 @@ void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args) {
                        .moved = {},
                        .weights = {},
                        .rows = {}};
-  const int64_t row = body.seen.width();
+  const int64_t row = std::max<int64_t>(body.seen.width(), 1);  // where there are no channels, too
   body.together = std::clamp<int64_t>(kBytes / row, 16, 256);
   if (body.x_signed) body.moved = {plan, conv.input.tensor->count()};
   if (conv.constant_weight != nullptr) {
@@ -134,7 +134,7 @@ void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args) {
   }
   const int64_t blocks = (body.seen.positions() + body.together - 1) / body.together,
                 products = body.together * row * (g.out_channels / g.groups) * g.groups;
-  body.rows = {plan, blocks, std::max<int64_t>(1, kSmall / products),
+  body.rows = {plan, blocks, std::max<int64_t>(1, kSmall / std::max<int64_t>(products, 1)),
                body.seen.are_pixels() ? 0 : body.together * row};
   plan.SetProducts(ConvProducts(g));
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 300));

@@ -163,7 +163,8 @@ void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args) {
                          .x_signed = conv.input.dtype() == DType::kI8,
                          .w_signed = conv.weight.dtype() == DType::kI8,
                          .zero_by_channel = args.w_zero.present() && args.w_zero.tensor->count() > 1};
-  body.lines = std::clamp<int64_t>(kBytes / (body.depth() * g.out[2]), 1, body.all_lines());
+  body.lines =
+      std::clamp<int64_t>(kBytes / std::max<int64_t>(body.depth() * g.out[2], 1), 1, body.all_lines());
   if (!body.x_signed) body.moved = {plan, conv.input.tensor->count()};
   const int64_t count = conv.weight.tensor->count();
   if (conv.constant_weight == nullptr) {
@@ -177,8 +178,8 @@ void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args) {
     body.constant = bytes;
   }
   const int64_t products = body.lines * g.out[2] * body.depth() * (g.out_channels / g.groups);
-  body.rows = {plan, g.batch * g.groups * body.blocks(), std::max<int64_t>(1, kSmall / products),
-               body.room()};
+  body.rows = {plan, g.batch * g.groups * body.blocks(),
+               std::max<int64_t>(1, kSmall / std::max<int64_t>(products, 1)), body.room()};
   plan.SetProducts(ConvProducts(g));
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 300));
   plan.SetBody(body);

@@ -156,7 +156,8 @@ void PlanDeformConv(Plan& plan, const DeformArgs& args) {
   constexpr int64_t kFloats = 1 << 16, kMost = 256;
   DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape()};
   body.portion = std::gcd(body.weight[1], body.x[1] / args.offset_groups);
-  body.block = std::clamp<int64_t>(kFloats / body.seen_count(), 1, std::min(kMost, body.plane()));
+  body.block = std::clamp<int64_t>(kFloats / std::max<int64_t>(body.seen_count(), 1), 1,
+                                   std::min(kMost, body.plane()));
   body.has_bias = args.bias.present(), body.has_mask = args.mask.present();
   body.pixels = {plan, body.x[0] * body.x[1] / body.portion * body.portion_floats()};
   body.weights = {plan, args.weight.tensor->count()};

@@ -264,7 +264,7 @@ TEST_F(Operations, MemoryIsChecked) {
   refused(pinned, r.b, kCount, "pinned");
   EXPECT_OK(aclrtFreeHost(pinned));
   refused(r.a, r.b, 1000, "past its end");
-  EXPECT_REFUSED(HCCL_E_PARA, HcclAllGather(r.a, r.b, 8 + 8, kFloat, r.comm, r.stream), "recvBuf");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclAllGather(r.a, r.b, 1000, kFloat, r.comm, r.stream), "sendBuf");
   EXPECT_REFUSED(HCCL_E_PARA, HcclBroadcast(host, kCount, kFloat, 1, r.comm, r.stream), "buf");
   EXPECT_REFUSED(HCCL_E_PARA, HcclSend(host, kCount, kFloat, 1, r.comm, r.stream), "sendBuf");
   HcclSendRecvItem item = {HCCL_RECV, host, kCount, kFloat, 1};
