@@ -155,7 +155,7 @@ void PlanDeformConv(Plan& plan, const DeformArgs& args) {
   if (args.out.tensor->empty()) return;
   constexpr int64_t kFloats = 1 << 16, kMost = 256;
   DeformBody body{args, args.x.shape(), args.weight.shape(), args.out.shape()};
-  body.portion = std::gcd(body.weight[1], body.x[1] / args.offset_groups);
+  body.portion = std::max<int64_t>(std::gcd(body.weight[1], body.x[1] / args.offset_groups), 1);
   body.block = std::clamp<int64_t>(kFloats / std::max<int64_t>(body.seen_count(), 1), 1,
                                    std::min(kMost, body.plane()));
   body.has_bias = args.bias.present(), body.has_mask = args.mask.present();
