@@ -327,19 +327,28 @@ void GroupQueryAttention(OnnxNode& node) {
   node.Out(0, Attend(node, sides, bias, {}, node.Float("softcap", 0)));
 }
 
-// Heads of queries, and of keys and values.
+// Heads of queries, and of keys and values. 0: not known.
 struct HeadCounts {
   int64_t queries, keys;
+
+  // How many queries' heads share one of keys. Where that is not known there is nothing to share but one head
+  // of keys, which every product repeats.
+  int64_t each() const { return queries > 0 && keys > 0 ? queries / keys : 1; }
 };
 
-HeadCounts HeadCountsOf(OnnxNode& node, int rank) {
-  HeadCounts apart{};
-  if (rank == 4 && HasRank(node.type_of(1), 4)) apart = {node.type_of(0).shape[1], node.type_of(1).shape[1]};
+// `split`: the heads are a dimension of the inputs.
+HeadCounts HeadCountsOf(OnnxNode& node, bool split) {
+  const auto seen = [&](int input) {
+    const ValueType type = node.type_of(input);
+    return split && HasRank(type, 4) ? std::max<int64_t>(type.shape[1], 0) : 0;
+  };
+  const HeadCounts apart{seen(0), seen(1)};
   const HeadCounts heads{node.Int("q_num_heads", apart.queries), node.Int("kv_num_heads", apart.keys)};
-  if (rank == 4 && (heads.queries != apart.queries || heads.keys != apart.keys))
+  if (!split && (heads.queries < 1 || heads.keys < 1)) node.Refuse("q_num_heads and kv_num_heads are needed");
+  if (split && (heads.queries != apart.queries || heads.keys != apart.keys))
     node.Refuse("q_num_heads and kv_num_heads are not those of the inputs");
-  if (heads.queries < 1 || heads.keys < 1) node.Refuse("the numbers of heads are not known");
-  if (heads.queries % heads.keys != 0) node.Refuse("the heads of keys do not divide those of queries");
+  if (heads.queries > 0 && heads.keys > 0 && heads.queries % heads.keys != 0)
+    node.Refuse("the heads of keys do not divide those of queries");
   return heads;
 }
 
@@ -380,9 +389,10 @@ void Attention(OnnxNode& node) {
   if (node.wants(3)) node.Refuse("qk_matmul_output is not supported");
   if (node.has(4) != node.has(5)) node.Refuse("past keys and values come together");
   const ValueType query = node.type_of(0);
-  const bool split = HasRank(query, 4);
-  if (!split && !HasRank(query, 3)) node.Refuse("the query has three or four dimensions");
-  const HeadCounts heads = HeadCountsOf(node, query.shape.rank());
+  const bool split = query.rank_known ? query.shape.rank() == 4 : !node.HasAttribute("q_num_heads");
+  if (query.rank_known && !split && query.shape.rank() != 3)
+    node.Refuse("the query has three or four dimensions");
+  const HeadCounts heads = HeadCountsOf(node, split);
   const auto side = [&](int i) {
     return split ? node.in(i) : Heads(node, node.in(i), i == 0 ? heads.queries : heads.keys);
   };
@@ -396,11 +406,10 @@ void Attention(OnnxNode& node) {
   if (node.wants(1)) node.Out(1, sides.key);
   if (node.wants(2)) node.Out(2, sides.value);
   const Port bias = MaskBias(node, sides, past);
-  const int64_t times = heads.queries / heads.keys;
-  sides.key = Repeated(node, sides.key, heads.keys, times);
-  sides.value = Repeated(node, sides.value, heads.keys, times);
+  sides.key = Repeated(node, sides.key, heads.keys, heads.each());
+  sides.value = Repeated(node, sides.value, heads.keys, heads.each());
   std::optional<int64_t> size;
-  if (HasWidth(query, query.shape.rank())) size = split ? query.shape[3] : query.shape[2] / heads.queries;
+  if (HasWidth(query, split ? 4 : 3)) size = split ? query.shape[3] : query.shape[2] / heads.queries;
   Port result = AttendHeads(node, sides, bias, size, node.Float("softcap", 0));
   if (node.has(3)) result = WithoutBlind(node, result, bias);
   node.Out(0, split ? result : Flat(node, result));

@@ -163,6 +163,24 @@ HWY_INLINE bool SpreadVectors(const float* from, int64_t step, const SpreadOfGro
   return true;
 }
 
+// Of any number of channels: the last group's is in all lanes, then the others' in front of it.
+HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                          float* to) {
+  const D d;
+  const int64_t lanes = GroupedLanes();
+  for (int64_t p = 0; p < pixels; ++p, from += step) {
+    for (int64_t i = 0; i < of.depth; ++i, to += lanes) {
+      V all = hn::Set(d, from[(of.groups - 1) * of.depth + i]);
+      for (int64_t g = of.groups - 2; g >= 0; --g) {
+        const auto front = hn::FirstN(d, static_cast<size_t>((g + 1) * of.width));
+        all = hn::IfThenElse(front, hn::Set(d, from[g * of.depth + i]), all);
+      }
+      hn::StoreU(all, d, to);
+    }
+  }
+}
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 // Where the pixels of the groups are at most two vectors: one look-up in them for each channel.
 HWY_INLINE void SpreadPairs(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
                             float* to) {
@@ -184,23 +202,12 @@ HWY_INLINE void SpreadPairs(const float* from, int64_t step, const SpreadOfGroup
     }
   }
 }
-
-// Of any number of channels: the last group's is in all lanes, then the others' in front of it.
-HWY_INLINE void SpreadAny(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
-                          float* to) {
-  const D d;
-  const int64_t lanes = GroupedLanes();
-  for (int64_t p = 0; p < pixels; ++p, from += step) {
-    for (int64_t i = 0; i < of.depth; ++i, to += lanes) {
-      V all = hn::Set(d, from[(of.groups - 1) * of.depth + i]);
-      for (int64_t g = of.groups - 2; g >= 0; --g) {
-        const auto front = hn::FirstN(d, static_cast<size_t>((g + 1) * of.width));
-        all = hn::IfThenElse(front, hn::Set(d, from[g * of.depth + i]), all);
-      }
-      hn::StoreU(all, d, to);
-    }
-  }
+#else  // look-ups are slow there
+HWY_INLINE void SpreadPairs(const float* from, int64_t step, const SpreadOfGroups& of, int64_t pixels,
+                            float* to) {
+  SpreadAny(from, step, of, pixels, to);
 }
+#endif
 #else
 HWY_INLINE bool SpreadVectors(const float*, int64_t, const SpreadOfGroups&, int64_t, float*) { return false; }
 
