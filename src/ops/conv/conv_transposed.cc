@@ -37,7 +37,9 @@ struct Transposed {
   int64_t biases;   // floats of a bias for each channel of each tap of a row
   std::array<Arrivals, 3> arrivals = {};
 
-  ~Transposed() { OneDnnConv()->drop(product); }
+  ~Transposed() {
+    if (product != nullptr) OneDnnConv()->drop(product);
+  }
 };
 
 const Transposed& TransposedOf(const ConvPrimitive& primitive) {
@@ -85,13 +87,13 @@ bool TapsDoNotMeet(const ConvSpec& spec) {
 
 ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
   const ConvSpec product = ProductOf(spec.geometry);
-  ConvPrimitive* made = OneDnnConv()->make(product, layout);
-  if (made == nullptr) return nullptr;
   const ConvGeometry &g = spec.geometry, &p = product.geometry;
   const int64_t biases = TapsDoNotMeet(spec) ? g.kernel[2] * g.out_channels : 0;
   auto whole = std::unique_ptr<Transposed>(
-      new Transposed{spec, made, ImagesTogether(g), p.out[2] * p.out_channels, biases});
+      new Transposed{spec, nullptr, ImagesTogether(g), p.out[2] * p.out_channels, biases});
   for (int d = 0; d < 3; ++d) whole->arrivals[static_cast<size_t>(d)] = ArrivalsAlong(g, d);
+  whole->product = OneDnnConv()->make(product, layout);
+  if (whole->product == nullptr) return nullptr;
   return reinterpret_cast<ConvPrimitive*>(whole.release());
 }
 

@@ -56,12 +56,15 @@ bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, Weigh
   return false;
 }
 
+ReadyConv::ReadyConv(const ConvBackend& backend, ConvType type)
+    : backend_(backend),
+      element_(type == ConvType::kF64    ? 8
+               : type == ConvType::kBF16 ? 2
+                                         : 4) {}
+
 ReadyConv::ReadyConv(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
                      const WeightLayout* stored)
-    : backend_(backend),
-      element_(whole.type == ConvType::kF64    ? 8
-               : whole.type == ConvType::kBF16 ? 2
-                                               : 4) {
+    : ReadyConv(backend, whole.type) {
   if (stored != nullptr) {
     NewPacking(*stored);
     if (AddAll(whole, parts) && packings_.size() == 1) return;
@@ -116,6 +119,7 @@ bool ReadyConv::Add(const ConvSpec& whole, const ConvPart& part) {
 }
 
 bool ReadyConv::MakeFor(const ConvSpec& spec, const ConvPart& part, Packing& packing) {
+  owned_.reserve(owned_.size() + 1);  // what is made has an owner then, whatever memory is left
   ConvPrimitive* made = backend_.make(spec, packing.layout);
   if (made == nullptr) return false;
   owned_.push_back(made);

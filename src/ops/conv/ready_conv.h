@@ -39,6 +39,9 @@ class ReadyConv {
   int64_t pack_scratch_bytes() const;
 
  private:
+  // Whole from here on: what a constructor has made is dropped when it ends early.
+  ReadyConv(const ConvBackend& backend, ConvType type);
+
   // Weights as one or more parts want them.
   struct Packing {
     WeightLayout layout;
