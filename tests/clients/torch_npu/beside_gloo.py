@@ -7,11 +7,9 @@ Python needs torch and torch_npu; 2 or 4 ranks. Each NAME is a case below; witho
 "npu" and with "cpu", and notes tensors. `parallel.py` compares trainings with one process instead.
 """
 
-import os
 import shutil
 import sys
 import tempfile
-import traceback
 import warnings
 
 import boot  # noqa: F401
@@ -21,11 +19,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributed.device_mesh import init_device_mesh
 from torch.nn.parallel import DistributedDataParallel
+from ranks import RANK, RANKS, run_cases
 
 warnings.filterwarnings("ignore")
 
-RANK = int(os.environ["RANK"])
-RANKS = int(os.environ["WORLD_SIZE"])
 WIDTH = 18  # which 4 ranks do not share evenly
 NOTED = []
 
@@ -367,26 +364,5 @@ def compare(case):
         torch.testing.assert_close(x, y, rtol=tolerance, atol=tolerance, msg=lambda text: f"{name}, over hccl and gloo: {text}")
 
 
-def main():
-    unknown = set(sys.argv[1:]) - {case.__name__ for case in CASES}
-    if unknown:
-        raise SystemExit(f"no such case: {' '.join(unknown)}")
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]) % torch.npu.device_count())
-    dist.init_process_group("cpu:gloo,npu:hccl")
-    failed = False
-    for case in CASES:
-        if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            compare(case)
-            if RANK == 0:
-                print(case.__name__, flush=True)
-        except Exception:
-            print(f"{case.__name__} on rank {RANK}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
-            failed = True
-    dist.destroy_process_group()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES, "cpu:gloo,npu:hccl", compare))

@@ -9,18 +9,15 @@ without names all run.
 
 import copy
 import datetime
-import os
 import sys
-import traceback
 
 import boot  # noqa: F401
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
+from ranks import RANK, RANKS, run_cases
 
-RANK = int(os.environ["RANK"])
-RANKS = int(os.environ["WORLD_SIZE"])
 STEPS = 3
 
 
@@ -506,26 +503,5 @@ CASES = [operations, later_work, messages, objects, groups, mesh, ddp, fsdp2, fs
          products, captured]
 
 
-def main():
-    unknown = set(sys.argv[1:]) - {case.__name__ for case in CASES}
-    if unknown:
-        raise SystemExit(f"no such case: {' '.join(unknown)}")
-    torch.npu.set_device(int(os.environ["LOCAL_RANK"]) % torch.npu.device_count())
-    dist.init_process_group("hccl")
-    failed = False
-    for case in CASES:
-        if len(sys.argv) > 1 and case.__name__ not in sys.argv[1:]:
-            continue
-        try:
-            case()
-            if RANK == 0:
-                print(case.__name__, flush=True)
-        except Exception:
-            print(f"{case.__name__} on rank {RANK}:\n{traceback.format_exc()}", file=sys.stderr, flush=True)
-            failed = True
-    dist.destroy_process_group()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES, "hccl", lambda case: case()))
