@@ -9,9 +9,8 @@ import forms
 import ops_model
 from cases import Failure
 from changes import MOST_CHANGES, MOST_ELEMENTS, Changes
+from mutations import VALID_AFTER, watched
 from values import Random, Tensor
-
-VALID_AFTER = 0.1  # how often the valid node follows
 
 
 class ChangedNode:
@@ -69,18 +68,10 @@ class ChangedNode:
 
 def takes(device, single: doors.SingleOperators, *node) -> bool:
     """Whether the node is taken; a refusal has a message, and nothing is written beside its memory."""
-    device.damaged = False
-    try:
+    taken = False
+    with watched(device):
         single.run(*node)
         taken = True
-    except RuntimeError as refusal:
-        taken = False
-        if str(refusal).endswith('None'):
-            raise Failure(f'{refusal}') from None
-    finally:
-        device.free_all()
-    if device.damaged:
-        raise Failure('memory beside an allocation was written')
     return taken
 
 

@@ -6,6 +6,7 @@ goes on behind it.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -164,6 +165,21 @@ def function(row, form):
     return lambda device, rng, tell: attempt(device, row, form, rng, tell)
 
 
+@contextlib.contextmanager
+def watched(device: GuardedDevice):
+    """What is tried here may be refused, with a message; nothing is written beside the device's memory, all of which is freed."""
+    device.damaged = False
+    try:
+        yield
+    except RuntimeError as refusal:
+        if str(refusal).endswith('None'):
+            raise Failure(f'{refusal}') from None
+    finally:
+        device.free_all()
+    if device.damaged:
+        raise Failure('memory beside an allocation was written')
+
+
 def attempt(device: GuardedDevice, row, form, rng, tell):
     """A changed call, and now and then a valid one after it."""
     r = Random(rng)
@@ -171,21 +187,13 @@ def attempt(device: GuardedDevice, row, form, rng, tell):
     case, words, same = Changes(r).case(valid, device.signatures[row.name])
     tell(f'{describe(row.name, case, None)}\n    {words}')
     written = {place for place, name in enumerate(form.arguments) if name in form.outs} | set(valid.wants)
-    device.damaged = False
-    try:
+    with watched(device):  # a tensor may be refused, too
         tried = Attempt(device, row, form, case, rng)
         tell(f'{describe(row.name, case, tried.call)}\n    {words}')
         try:
             tried.run(written, same)
         finally:
             tried.call.destroy()
-    except RuntimeError as refusal:  # of the making of a tensor
-        if str(refusal).endswith('None'):
-            raise Failure(f'{refusal}') from None
-    finally:
-        device.free_all()
-    if device.damaged:
-        raise Failure('memory beside an allocation was written')
     if r.chance(VALID_AFTER):
         tell(f'aclnn{row.name}: a valid call after {words}')
         cases.check(device, row.name, valid, rng)
