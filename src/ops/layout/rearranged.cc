@@ -1,6 +1,7 @@
 #include "ops/layout/rearranged.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -42,11 +43,12 @@ struct RearrangedBody {
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     int64_t grain = std::max<int64_t>(1, 256 * 1024 / (inner.size * element));
+    const size_t rank = outer.size();
     ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
       Cursor at = CursorAt(begin);
       Placed last;
       for (int64_t row = begin; row < end; ++row, Advance(at)) {
-        Place(out + at.out.back(), in + at.in.back(), at.filled.back() != 0, last);
+        Place(out + at.out[rank], in + at.in[rank], at.filled[rank] != 0, last);
       }
     });
   }
@@ -54,14 +56,13 @@ struct RearrangedBody {
   // A row of the result by its index in each outer dimension. Behind dimension d: the sums of what dimensions
   // [0, d) add to the places of both, and how many of these have no source.
   struct Cursor {
-    std::vector<int64_t> index, out, in, filled;
+    std::array<int64_t, tensor::kMaxRank> index = {};
+    std::array<int64_t, tensor::kMaxRank + 1> out = {}, in = {}, filled = {};
   };
 
   Cursor CursorAt(int64_t row) const {
-    const size_t rank = outer.size();
-    Cursor at{std::vector<int64_t>(rank), std::vector<int64_t>(rank + 1), std::vector<int64_t>(rank + 1),
-              std::vector<int64_t>(rank + 1)};
-    for (size_t d = rank; d-- > 0; row /= outer[d].size) at.index[d] = row % outer[d].size;
+    Cursor at;
+    for (size_t d = outer.size(); d-- > 0; row /= outer[d].size) at.index[d] = row % outer[d].size;
     SumFrom(at, 0);
     return at;
   }
