@@ -27,12 +27,13 @@ void PackWeights(const ConvGeometry& g, bool is_signed, const uint8_t* from, uin
   }
 }
 
-struct IntegerConvBody {
+struct IntegerConvBody : IntegerOperands {
+  IntegerConvBody(const IntegerConvArgs& args, const ConvGeometry& geometry)
+      : IntegerOperands(args), g(geometry), seen(geometry) {}
+
   ConvGeometry g;
   SeenRows seen;
-  int input, weight, x_zero, w_zero, out;  // bindings; -1: there is none
-  bool x_signed, w_signed, zero_by_channel;
-  int64_t together;                        // rows
+  int64_t together = 0;                    // rows
   std::shared_ptr<const char[]> constant;  // null: the weights are packed at each run
   Scratch<uint8_t> moved, weights;         // the input where it is signed, and those weights
   PieceScratch<uint8_t> rows;
@@ -97,6 +98,21 @@ struct IntegerConvBody {
 
 }  // namespace
 
+IntegerOperands::IntegerOperands(const IntegerConvArgs& args)
+    : input(args.conv.input.binding),
+      weight(args.conv.weight.binding),
+      x_zero(args.x_zero.present() ? args.x_zero.binding : -1),
+      w_zero(args.w_zero.present() ? args.w_zero.binding : -1),
+      out(args.conv.out.binding),
+      x_signed(args.conv.input.dtype() == DType::kI8),
+      w_signed(args.conv.weight.dtype() == DType::kI8),
+      zero_by_channel(args.w_zero.present() && args.w_zero.tensor->count() > 1) {}
+
+int64_t IntegerGrain(int64_t products) {
+  constexpr int64_t kSmall = 256 * 1024;
+  return std::max<int64_t>(1, kSmall / std::max<int64_t>(products, 1));
+}
+
 bool FitsIntegerConv(int64_t products) {
   return products <= std::numeric_limits<int32_t>::max() / (255 * 255);
 }
@@ -105,22 +121,8 @@ void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args) {
   const ConvArgs& conv = args.conv;
   const ConvGeometry g = Flattened(CheckedGeometry(conv));
   if (conv.out.tensor->empty()) return;
-  constexpr int64_t kBytes = 256 * 1024, kSmall = 256 * 1024;  // products that are worth another core
-  IntegerConvBody body{.g = g,
-                       .seen = SeenRows(g),
-                       .input = conv.input.binding,
-                       .weight = conv.weight.binding,
-                       .x_zero = args.x_zero.present() ? args.x_zero.binding : -1,
-                       .w_zero = args.w_zero.present() ? args.w_zero.binding : -1,
-                       .out = conv.out.binding,
-                       .x_signed = conv.input.dtype() == DType::kI8,
-                       .w_signed = conv.weight.dtype() == DType::kI8,
-                       .zero_by_channel = args.w_zero.present() && args.w_zero.tensor->count() > 1,
-                       .together = 0,
-                       .constant = {},
-                       .moved = {},
-                       .weights = {},
-                       .rows = {}};
+  constexpr int64_t kBytes = 256 * 1024;
+  IntegerConvBody body(args, g);
   const int64_t row = std::max<int64_t>(body.seen.width(), 1);  // where there are no channels, too
   body.together = std::clamp<int64_t>(kBytes / row, 16, 256);
   if (body.x_signed) body.moved = {plan, conv.input.tensor->count()};
@@ -134,8 +136,7 @@ void PlanIntegerConv(Plan& plan, const IntegerConvArgs& args) {
   }
   const int64_t blocks = (body.seen.positions() + body.together - 1) / body.together,
                 products = body.together * row * (g.out_channels / g.groups) * g.groups;
-  body.rows = {plan, blocks, std::max<int64_t>(1, kSmall / std::max<int64_t>(products, 1)),
-               body.seen.are_pixels() ? 0 : body.together * row};
+  body.rows = {plan, blocks, IntegerGrain(products), body.seen.are_pixels() ? 0 : body.together * row};
   plan.SetProducts(ConvProducts(g));
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 300));
   plan.SetBody(body);

@@ -13,6 +13,17 @@ struct IntegerConvArgs {
   Operand x_zero = {}, w_zero = {};
 };
 
+// What both ways to compute it read and write: bindings (-1: there is none), and how to take the bytes.
+struct IntegerOperands {
+  explicit IntegerOperands(const IntegerConvArgs& args);
+
+  int input, weight, x_zero, w_zero, out;
+  bool x_signed, w_signed, zero_by_channel;
+};
+
+// Pieces of so many products that another core is worth it.
+int64_t IntegerGrain(int64_t products);
+
 // Whether i32 holds every sum.
 bool FitsIntegerConv(int64_t products);
 

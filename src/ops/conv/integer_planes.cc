@@ -23,10 +23,11 @@ const uint8_t* WithSign(bool is, bool wanted, const uint8_t* bytes, int64_t coun
   return room;
 }
 
-struct IntegerPlanesBody {
+struct IntegerPlanesBody : IntegerOperands {
+  IntegerPlanesBody(const IntegerConvArgs& args, const ConvGeometry& geometry)
+      : IntegerOperands(args), g(geometry) {}
+
   ConvGeometry g;
-  int input, weight, x_zero, w_zero, out;  // bindings; -1: there is none
-  bool x_signed, w_signed, zero_by_channel;
   int64_t lines = 1;                            // of the result that are worked on together
   std::shared_ptr<const char[]> constant = {};  // weights; null: they are read
   Scratch<uint8_t> moved = {}, weights = {};
@@ -153,16 +154,8 @@ void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args) {
   const ConvArgs& conv = args.conv;
   const ConvGeometry g = CheckedGeometry(conv);
   if (conv.out.tensor->empty()) return;
-  constexpr int64_t kBytes = 128 * 1024, kSmall = 256 * 1024;  // products that are worth another core
-  IntegerPlanesBody body{.g = g,
-                         .input = conv.input.binding,
-                         .weight = conv.weight.binding,
-                         .x_zero = args.x_zero.present() ? args.x_zero.binding : -1,
-                         .w_zero = args.w_zero.present() ? args.w_zero.binding : -1,
-                         .out = conv.out.binding,
-                         .x_signed = conv.input.dtype() == DType::kI8,
-                         .w_signed = conv.weight.dtype() == DType::kI8,
-                         .zero_by_channel = args.w_zero.present() && args.w_zero.tensor->count() > 1};
+  constexpr int64_t kBytes = 128 * 1024;
+  IntegerPlanesBody body(args, g);
   body.lines =
       std::clamp<int64_t>(kBytes / std::max<int64_t>(body.depth() * g.out[2], 1), 1, body.all_lines());
   if (!body.x_signed) body.moved = {plan, conv.input.tensor->count()};
@@ -178,8 +171,7 @@ void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args) {
     body.constant = bytes;
   }
   const int64_t products = body.lines * g.out[2] * body.depth() * (g.out_channels / g.groups);
-  body.rows = {plan, g.batch * g.groups * body.blocks(),
-               std::max<int64_t>(1, kSmall / std::max<int64_t>(products, 1)), body.room()};
+  body.rows = {plan, g.batch * g.groups * body.blocks(), IntegerGrain(products), body.room()};
   plan.SetProducts(ConvProducts(g));
   plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(g) / 300));
   plan.SetBody(body);

@@ -30,10 +30,9 @@ TapRange TapsWithin(int64_t kernel, int64_t in, int64_t out, int64_t stride, int
 
 }  // namespace
 
-NearTaps::NearTaps(const ConvArgs& args, const ConvGeometry& geometry) : args_(args) {
+NearTaps::NearTaps(const ConvArgs& args, const ConvGeometry& geometry) : OtherTaps(args) {
   if (args.transposed) return;
   const int spatial = args.weight.shape().rank() - 2;
-  weight_ = *args.weight.tensor;
   for (int i = 0; i < spatial; ++i) {
     const auto k = static_cast<size_t>(i);
     const int d = i + 2;
@@ -48,9 +47,7 @@ NearTaps::NearTaps(const ConvArgs& args, const ConvGeometry& geometry) : args_(a
   if (weight_.shape == args.weight.tensor->shape) return;
   if (args.packed_weight != nullptr && IsOfWeights(ParseWeightLayout(args.packed_weight->layout), geometry))
     return;
-  args_.weight.tensor = &weight_;
-  args_.before = {before_.data(), static_cast<size_t>(spatial)};
-  args_.after = {after_.data(), static_cast<size_t>(spatial)};
+  Take();
 }
 
 }  // namespace belay::ops

@@ -5,11 +5,10 @@
 
 namespace belay::ops {
 
-TurnedTaps::TurnedTaps(const ConvArgs& args) : args_(args) {
+TurnedTaps::TurnedTaps(const ConvArgs& args) : OtherTaps(args) {
   const auto spatial = args.strides.size();
   const bool steps = std::any_of(args.strides.begin(), args.strides.end(), [](int64_t s) { return s != 1; });
   if (!args.transposed || args.groups != 1 || steps) return;
-  weight_ = *args.weight.tensor;
   // The columns of the kernel and the channels of the result together would not fill a vector: what the
   // pixels send to all taps does.
   constexpr int64_t kVector = 16;
@@ -26,8 +25,7 @@ TurnedTaps::TurnedTaps(const ConvArgs& args) : args_(args) {
     weight_.strides[d] = -weight_.strides[d];
   }
   args_.transposed = false;
-  args_.weight.tensor = &weight_;
-  args_.before = {before_.data(), spatial}, args_.after = {after_.data(), spatial};
+  Take();
   args_.output_padding = {};
 }
 

@@ -2,26 +2,14 @@
 // its padding is what the kernel reaches beyond the old one.
 #pragma once
 
-#include <array>
-
-#include "ops/conv/conv.h"
+#include "ops/conv/other_taps.h"
 
 namespace belay::ops {
 
-class TurnedTaps {
+class TurnedTaps : public OtherTaps {
  public:
   // Others stay what they are.
   explicit TurnedTaps(const ConvArgs& args);
-  TurnedTaps(const TurnedTaps&) = delete;
-  TurnedTaps& operator=(const TurnedTaps&) = delete;
-
-  // As long as this and what it was made of live.
-  const ConvArgs& args() const { return args_; }
-
- private:
-  ConvArgs args_;
-  Tensor weight_;
-  std::array<int64_t, 3> before_, after_;
 };
 
 }  // namespace belay::ops
