@@ -416,14 +416,19 @@ def weight_gradient(grad, x, shape, stride, padding, dilation, groups):
 def convolution(r: Random, form) -> Case:
     spatial, dtype, back = r.int(1, 3), r.pick(form.types['input']), r.chance(0.4)
     format = (NCL, NCHW, NCDHW)[spatial - 1]
-    groups, each, outs = r.int(1, 2), r.width(1, 3), r.int(1, 3)
+    groups, each, outs = r.pick([1, 2, r.int(3, 20)]), r.width(1, 3), r.int(1, 3)
     if spatial < 3 and r.chance(0.2):
-        each, outs = r.int(10, 40), r.int(5, 20)
+        groups, each, outs = r.int(1, 2), r.int(10, 40), r.int(5, 20)
     kernel = [r.int(1, 3) for _ in range(spatial)]
     stride, dilation = [[r.int(1, most) for _ in range(spatial)] for most in (2, 3)]
     padding = [r.int(0, k // 2) for k in kernel]
+    if r.chance(0.2):
+        stride, dilation, padding = kernel, [1] * spatial, [0] * spatial  # patches
     extra = [r.int(0, max(s, d) - 1) if back else 0 for s, d in zip(stride, dilation)]
-    size = [r.int(d * (k - 1) + 1, 60 if spatial == 1 else 9) for k, d in zip(kernel, dilation)]
+    longest = r.pick([60, 1500]) if spatial == 1 else 9
+    size = [r.int(d * (k - 1) + 1, longest) for k, d in zip(kernel, dilation)]
+    if r.chance(0.3):
+        size = [n // s * s if n >= s * (k + d) else n for n, s, k, d in zip(size, stride, kernel, dilation)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation)]
     if back:
         other = [(n - 1) * s - 2 * p + e + x for n, s, p, e, x in zip(size, stride, padding, reach, extra)]

@@ -1,208 +1,278 @@
-// The positions of the result are cut into slices and these into pieces: for each piece, what the taps see is
-// gathered as a matrix [position][tap][channel], and one product with the gradient's positions adds it up.
+// Two ways of the same sums. Where a group has many input channels, each tap adds the products of panels of
+// these and of output channels. Where it has few, a lane is an output channel with one of the input channels
+// that it sees.
 #include "ops/conv/weight_gradient.h"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 
-#include "base/error.h"
 #include "base/parallel.h"
-#include "ops/matmul/gemm.h"
+#include "ops/conv/weight_gradient_cut.h"
+#include "ops/conv/weight_gradient_loops.h"
 #include "ops/packed_floats.h"
-#include "tensor/codes.h"
 
 namespace belay::ops {
 namespace {
 
-// How the work is cut: by the sizes alone, so that every machine adds in the same order.
-struct GradientCut {
-  static constexpr int64_t kWide = 256;          // columns of a product, about
-  static constexpr int64_t kElements = 1 << 17;  // of what is gathered at a time
-
-  int64_t taps, positions, in_each, out_each;
-  int64_t taps_each, tap_blocks;  // taps of a product
-  int64_t slices, slice, piece;   // positions
-  int64_t units() const { return groups * tap_blocks * slices; }
-  int64_t columns() const { return taps_each * in_each; }  // of all but the last block
-  int64_t groups;
-
-  explicit GradientCut(const ConvGeometry& g) {
-    groups = g.groups;
-    taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
-    positions = g.batch * g.out[0] * g.out[1] * g.out[2];
-    in_each = g.in_channels / g.groups, out_each = g.out_channels / g.groups;
-    taps_each = std::clamp<int64_t>(kWide / in_each, 1, taps);
-    tap_blocks = (taps + taps_each - 1) / taps_each;
-    constexpr int64_t kUnits = 16, kLeast = 2048;
-    const int64_t wanted = std::max<int64_t>(1, kUnits / (groups * tap_blocks));
-    slices = std::clamp<int64_t>(positions / kLeast, 1, wanted);
-    slice = (positions + slices - 1) / slices;
-    slices = (positions + slice - 1) / slice;
-    piece = std::clamp<int64_t>(kElements / columns(), 16, slice < 16 ? 16 : slice);
+// Of a pixel's or position's channels, as many as there are; zeros after them.
+template <int64_t kWidth>
+void CopyChannels(const float* from, int64_t count, float* to) {
+  if (count == kWidth) {
+    std::memcpy(to, from, kWidth * sizeof(float));
+  } else {
+    std::fill(std::copy_n(from, count, to), to + kWidth, 0.0f);
   }
+}
+
+// What is done by one worker: a block of channels over a slice of the pieces.
+struct GradientUnits {
+  bool dense;
+  int64_t in_each, out_each, taps;
+  int64_t blocks;  // of channels: panels of the inputs of each group, or lanes of outputs
+  int64_t slices, pieces_each;
+  int64_t sums_each;
+
+  explicit GradientUnits(const GradientCut& cut) {
+    const ConvGeometry& g = cut.geometry();
+    in_each = g.in_channels / g.groups, out_each = g.out_channels / g.groups;
+    taps = g.kernel[0] * cut.plane_taps();
+    dense = in_each >= kGradientLanes;
+    blocks = dense ? g.groups * panels() : (g.out_channels + kGradientLanes - 1) / kGradientLanes;
+    sums_each = taps * (dense ? tiles() * kGradientRows * kGradientPanel : in_each * kGradientLanes);
+    constexpr int64_t kUnits = 16, kLeast = 4;  // pieces of a slice
+    slices = std::clamp<int64_t>(cut.pieces() / kLeast, 1, std::max<int64_t>(1, kUnits / blocks));
+    pieces_each = (cut.pieces() + slices - 1) / slices;
+  }
+  int64_t panels() const { return (in_each + kGradientPanel - 1) / kGradientPanel; }
+  int64_t tiles() const { return (out_each + kGradientRows - 1) / kGradientRows; }
+  int64_t units() const { return blocks * slices; }
+};
+
+// What a worker has for itself.
+struct GradientScratch {
+  float *pixels, *grad;
+  TapRow* rows;
+  int64_t* taps;  // how many rows each has, or where each sees
+
+  // The room for it, in parts of a workspace.
+  struct Sizes {
+    int64_t pixels, grad, rows, taps;
+    Sizes(const GradientCut& cut, const GradientUnits& units)
+        : pixels(WorkspacePart(cut.pixels() * kGradientPanel * 4)),
+          grad(WorkspacePart(cut.positions() * std::max(kGradientLanes, units.tiles() * kGradientRows) * 4)),
+          rows(WorkspacePart(cut.rows() * cut.plane_taps() * static_cast<int64_t>(sizeof(TapRow)))),
+          taps(WorkspacePart(cut.plane_taps() * 8)) {}
+    int64_t all() const { return pixels + grad + rows + taps; }
+  };
+
+  GradientScratch(char* at, const Sizes& sizes)
+      : pixels(reinterpret_cast<float*>(at)),
+        grad(reinterpret_cast<float*>(at + sizes.pixels)),
+        rows(reinterpret_cast<TapRow*>(at + sizes.pixels + sizes.grad)),
+        taps(reinterpret_cast<int64_t*>(at + sizes.pixels + sizes.grad + sizes.rows)) {}
 };
 
 struct WeightGradientBody {
-  ConvGeometry g;
   GradientCut cut;
+  GradientUnits units;
   PackedFloats x, grad, out;  // the first two with their channels last
   int lanes;                  // that work at the same time
-  int64_t sums_at, scratch_at, scratch_bytes;
-  GemmFunction multiply;
+  int64_t sums_at, scratch_at;
+  WeightGradientLoops loops;
 
   void operator()(const Frame& frame) const {
     const float *from = x.Load(frame), *by = grad.Load(frame);
+    const GradientScratch::Sizes sizes(cut, units);
     ParallelFor(lanes, 1, [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
-        for (int64_t unit = lane; unit < cut.units(); unit += lanes)
-          Unit(from, by, unit, Sums(frame, unit), frame.workspace + scratch_at + lane * scratch_bytes);
+        const GradientScratch scratch(frame.workspace + scratch_at + lane * sizes.all(), sizes);
+        for (int64_t unit = lane; unit < units.units(); unit += lanes)
+          Unit(from, by, unit, Sums(frame, unit), scratch);
       }
     });
     float* to = out.Begin(frame);
-    ParallelFor(g.out_channels, 1 + 65536 / (cut.taps * cut.in_each), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) Gather(frame, o, to + o * cut.in_each * cut.taps);
+    const int64_t weights = units.taps * units.in_each;  // of an output channel
+    ParallelFor(cut.geometry().out_channels, 1 + 65536 / weights, [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) Gather(frame, o, to + o * weights);
     });
     out.Finish(frame);
   }
 
-  // [output channel][tap][input channel] of a unit: slices of a block of taps of a group follow each other.
   double* Sums(const Frame& frame, int64_t unit) const {
-    return reinterpret_cast<double*>(frame.workspace + sums_at) + unit * cut.out_each * cut.columns();
+    return reinterpret_cast<double*>(frame.workspace + sums_at) + unit * units.sums_each;
   }
 
-  // The part of a unit's sums that its positions from `first` on add, which are seen as the rows of a matrix.
-  struct Piece {
-    const float* by;  // the gradient at the first row
-    const float* matrix;
-    int64_t columns;
-    float* product;
-    double* sums;
-  };
+  void Unit(const float* from, const float* by, int64_t unit, double* sums,
+            const GradientScratch& scratch) const {
+    const int64_t block = unit / units.slices, first = unit % units.slices * units.pieces_each;
+    const int64_t end = std::min(cut.pieces(), first + units.pieces_each);
+    for (int64_t piece = first; piece < end; ++piece)
+      units.dense ? AddDense(from, by, block, piece, piece == first, sums, scratch)
+                  : AddNarrow(from, by, block, piece, piece == first, sums, scratch);
+  }
 
-  void Unit(const float* from, const float* by, int64_t unit, double* sums, char* scratch) const {
-    const int64_t slice = unit % cut.slices, block = unit / cut.slices % cut.tap_blocks,
-                  group = unit / cut.slices / cut.tap_blocks;
-    const int64_t first_tap = block * cut.taps_each, taps = std::min(cut.taps_each, cut.taps - first_tap);
-    auto* matrix = reinterpret_cast<float*>(scratch);
-    Piece piece{nullptr, matrix, taps * cut.in_each, matrix + cut.piece * cut.columns(), sums};
-    std::fill_n(sums, cut.out_each * piece.columns, 0.0);
-    const int64_t end = std::min(cut.positions, (slice + 1) * cut.slice);
-    for (int64_t p = slice * cut.slice; p < end; p += cut.piece) {
-      const int64_t rows = std::min(cut.piece, end - p);
-      piece.by = by + p * g.out_channels + group * cut.out_each;
-      int64_t done = 0;
-      for (int64_t r = 0; r < rows; ++r) {
-        Inside inside;
-        Seen(from + group * cut.in_each, p + r, first_tap, taps, matrix + r * piece.columns, &inside);
-        if (inside.all || IsFinite(piece.by + r * g.out_channels)) continue;
-        AddProduct(piece, done, r);
-        AddRow(piece, r, taps, inside);
-        done = r + 1;
+  // The channels of the gradient from one on, as kWidth of each position, and as many again from the next on
+  // for each further panel; returns how many positions.
+  template <int64_t kWidth>
+  int64_t LoadGrad(const float* by, int64_t piece, int64_t first, int64_t count, float* to) const {
+    int64_t position = 0;
+    const int64_t channels = cut.geometry().out_channels, panel = cut.positions() * kWidth;
+    cut.EachBox(piece, [&](const GradientCut::Box& box) {
+      for (int64_t y = 0; y < box.height; ++y) {
+        const float* from = by + cut.GradAt(box, y) + first;
+        for (int64_t x = 0; x < box.width; ++x, ++position, from += channels) {
+          float* next = to + position * kWidth;
+          for (int64_t c = 0; c < count; c += kWidth, next += panel)
+            CopyChannels<kWidth>(from + c, std::min(kWidth, count - c), next);
+        }
       }
-      AddProduct(piece, done, rows);
-    }
+    });
+    return position;
   }
 
-  bool IsFinite(const float* by) const {
-    return std::all_of(by, by + cut.out_each, [](float value) { return std::isfinite(value); });
+  // The channels of the input from one on, as kWidth of each pixel that a tap may look at.
+  template <int64_t kWidth>
+  void LoadPixels(const float* from, int64_t piece, int64_t depth, int64_t first, int64_t count,
+                  float* to) const {
+    const int64_t channels = cut.geometry().in_channels;
+    cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
+      if (pixel >= 0) CopyChannels<kWidth>(from + pixel * channels + first, count, to + at * kWidth);
+    });
   }
 
-  void AddProduct(const Piece& piece, int64_t begin, int64_t end) const {
-    if (begin == end) return;
-    const Gemm gemm{cut.out_each,
-                    piece.columns,
-                    end - begin,
-                    {piece.by + begin * g.out_channels, g.out_channels, true},
-                    {piece.matrix + begin * piece.columns, piece.columns, false},
-                    piece.product,
-                    piece.columns,
-                    GemmType::kF32,
-                    GemmType::kF32};
-    if (!multiply(gemm)) Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a product");
-    for (int64_t i = 0; i < cut.out_each * piece.columns; ++i)
-      piece.sums[i] += static_cast<double>(piece.product[i]);
-  }
-
-  // Which taps of a block see the image from a position.
-  struct Inside {
-    bool all = true;
-    std::array<bool, GradientCut::kWide> tap;
-  };
-
-  // Padding adds nothing, but the product of its zeros and a gradient that is not finite is NaN.
-  void AddRow(const Piece& piece, int64_t row, int64_t taps, const Inside& inside) const {
-    const float *seen = piece.matrix + row * piece.columns, *by = piece.by + row * g.out_channels;
-    for (int64_t o = 0; o < cut.out_each; ++o) {
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        if (!inside.tap[static_cast<size_t>(tap)]) continue;
-        double* sums = piece.sums + o * piece.columns;
-        for (int64_t i = tap * cut.in_each; i < (tap + 1) * cut.in_each; ++i)
-          sums[i] += static_cast<double>(by[o]) * static_cast<double>(seen[i]);
+  // Sums [tap][tile][row][channel] of a panel.
+  void AddDense(const float* from, const float* by, int64_t block, int64_t piece, bool first_piece,
+                double* sums, const GradientScratch& scratch) const {
+    const ConvGeometry& g = cut.geometry();
+    const int64_t group = block / units.panels(), channel = block % units.panels() * kGradientPanel;
+    const int64_t count = std::min(kGradientPanel, units.in_each - channel);
+    const int64_t width = WidthOf(channel), taps = cut.plane_taps(), rows = cut.rows();
+    LoadGrad<kGradientRows>(by, piece, group * units.out_each, units.out_each, scratch.grad);
+    for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
+      width == kGradientPanel
+          ? LoadPixels<kGradientPanel>(from, piece, depth, group * units.in_each + channel, count,
+                                       scratch.pixels)
+          : LoadPixels<kGradientLanes>(from, piece, depth, group * units.in_each + channel, count,
+                                       scratch.pixels);
+      for (int64_t tap = 0; tap < taps; ++tap)
+        scratch.taps[tap] = cut.SeenBy(piece, depth, tap, scratch.rows + tap * rows);
+      for (int64_t tile = 0; tile < units.tiles(); ++tile) {
+        const float* loaded = scratch.grad + tile * cut.positions() * kGradientRows;
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          loops.add_outer(
+              {scratch.rows + tap * rows, scratch.taps[tap], cut.step(), first_piece}, scratch.pixels, loaded,
+              width, sums + ((depth * taps + tap) * units.tiles() + tile) * kGradientRows * kGradientPanel);
+        }
       }
     }
   }
 
-  // What taps see at a position: the channels of the group, or zeros in the padding.
-  void Seen(const float* from, int64_t position, int64_t first_tap, int64_t taps, float* to,
-            Inside* all) const {
-    const auto bytes = static_cast<size_t>(cut.in_each) * sizeof(float);
-    int64_t at[3], rest = position;
-    for (int d = 2; d >= 0; --d) at[d] = rest % g.out[d], rest /= g.out[d];
-    for (int64_t tap = first_tap; tap < first_tap + taps; ++tap, to += cut.in_each) {
-      int64_t place = rest, k = tap;
-      bool inside = true;
-      int64_t index[3];
-      for (int d = 2; d >= 0; --d) {
-        index[d] = at[d] * g.stride[d] - g.before[d] + k % g.kernel[d] * g.dilation[d];
-        inside = inside && index[d] >= 0 && index[d] < g.in[d];
-        k /= g.kernel[d];
+  // Of the panel from a channel of a group on: half of one where that holds what is left.
+  int64_t WidthOf(int64_t channel) const {
+    return units.in_each - channel <= kGradientLanes ? kGradientLanes : kGradientPanel;
+  }
+
+  // Sums [input channel of the group][tap][lane] of a block of output channels.
+  void AddNarrow(const float* from, const float* by, int64_t block, int64_t piece, bool first_piece,
+                 double* sums, const GradientScratch& scratch) const {
+    const ConvGeometry& g = cut.geometry();
+    const int64_t first = block * kGradientLanes, count = std::min(kGradientLanes, g.out_channels - first);
+    const int64_t positions = LoadGrad<kGradientLanes>(by, piece, first, count, scratch.grad);
+    // Padding adds nothing, but the product of its zeros and a gradient that is not finite is NaN.
+    const bool each = cut.has_padding() && !loops.all_finite(scratch.grad, positions * kGradientLanes);
+    const int64_t taps = cut.plane_taps();
+    for (int64_t tap = 0; tap < taps; ++tap) scratch.taps[tap] = each ? 0 : cut.PixelOf(tap);
+    for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
+      for (int64_t c = 0; c < units.in_each; ++c) {
+        const int64_t panel = LoadLanes(from, piece, depth, first, c, scratch.pixels);
+        double* to = sums + (c * units.taps + depth * taps) * kGradientLanes;
+        for (int64_t tap = 0; tap < taps; tap += each ? 1 : taps) {
+          const int64_t rows =
+              each ? cut.SeenBy(piece, depth, tap, scratch.rows) : cut.SeenByAll(piece, depth, scratch.rows);
+          loops.add_lanes({scratch.rows, rows, cut.step(), first_piece}, scratch.pixels, panel, scratch.grad,
+                          scratch.taps, each ? 1 : taps, to + tap * kGradientLanes);
+        }
       }
-      for (int d = 0; d < 3; ++d) place = place * g.in[d] + index[d];
-      inside ? std::memcpy(to, from + place * g.in_channels, bytes) : std::memset(to, 0, bytes);
-      all->tap[static_cast<size_t>(tap - first_tap)] = inside;
-      all->all = all->all && inside;
     }
+  }
+
+  // Beside each output channel from `first` on, channel c of what its group sees, or that of all where it is
+  // the same. Returns how many numbers a pixel is.
+  int64_t LoadLanes(const float* from, int64_t piece, int64_t depth, int64_t first, int64_t c,
+                    float* to) const {
+    const int64_t all = cut.geometry().in_channels, last = cut.geometry().out_channels - 1;
+    std::array<int64_t, kGradientLanes> channel;
+    for (int64_t lane = 0; lane < kGradientLanes; ++lane)
+      channel[static_cast<size_t>(lane)] = std::min(first + lane, last) / units.out_each * units.in_each + c;
+    if (channel.front() == channel.back()) {
+      cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
+        to[at] = pixel < 0 ? 0 : from[pixel * all + channel[0]];
+      });
+      return 1;
+    }
+    const bool in_order = units.in_each * units.out_each == 1 && first + kGradientLanes - 1 <= last;
+    cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
+      float* lanes = to + at * kGradientLanes;
+      const float* x = from + pixel * all;
+      if (pixel < 0) return void(std::fill_n(lanes, kGradientLanes, 0.0f));
+      if (in_order) return CopyChannels<kGradientLanes>(x + channel[0], kGradientLanes, lanes);
+      for (size_t lane = 0; lane < channel.size(); ++lane) lanes[lane] = x[channel[lane]];
+    });
+    return kGradientLanes;
   }
 
   // The weights [input channel][tap] of an output channel.
   void Gather(const Frame& frame, int64_t o, float* to) const {
-    const int64_t group = o / cut.out_each, row = o % cut.out_each;
-    for (int64_t tap = 0; tap < cut.taps; ++tap) {
-      const int64_t block = tap / cut.taps_each, first = block * cut.taps_each,
-                    taps = std::min(cut.taps_each, cut.taps - first);
-      for (int64_t c = 0; c < cut.in_each; ++c) {
-        double sum = 0;
-        for (int64_t slice = 0; slice < cut.slices; ++slice) {
-          const double* sums = Sums(frame, (group * cut.tap_blocks + block) * cut.slices + slice);
-          sum += sums[(row * taps + tap - first) * cut.in_each + c];
+    const int64_t channels = units.in_each / cut.folded(), taps = units.taps * cut.folded();
+    const int64_t together = units.dense ? kGradientPanel : 1;
+    for (int64_t tap = 0; tap < units.taps; ++tap) {
+      int64_t channel = 0, along = 0;
+      for (int64_t c = 0; c < units.in_each;) {
+        const double* sums = SumsOf(frame, o, tap, c);
+        for (const int64_t end = std::min(units.in_each, c + together); c < end; ++c, ++sums) {
+          double sum = 0;
+          for (int64_t slice = 0; slice < units.slices; ++slice) sum += sums[slice * units.sums_each];
+          to[channel * taps + tap * cut.folded() + along] = static_cast<float>(sum);
+          if (++channel == channels) channel = 0, ++along;
         }
-        to[c * cut.taps + tap] = static_cast<float>(sum);
       }
     }
+  }
+
+  // Of the first slice, from an input channel on that begins a panel, where there are panels.
+  const double* SumsOf(const Frame& frame, int64_t o, int64_t tap, int64_t c) const {
+    if (!units.dense) {
+      return Sums(frame, o / kGradientLanes * units.slices) + (c * units.taps + tap) * kGradientLanes +
+             o % kGradientLanes;
+    }
+    const int64_t block = o / units.out_each * units.panels() + c / kGradientPanel, row = o % units.out_each;
+    const int64_t tile = tap * units.tiles() + row / kGradientRows;
+    return Sums(frame, block * units.slices) + tile * kGradientRows * kGradientPanel +
+           row % kGradientRows * WidthOf(c);
   }
 };
 
 }  // namespace
 
 void PlanWeightGradient(Plan& plan, const ConvArgs& args, const Operand& grad_weight) {
-  const ConvGeometry geometry = CheckedGeometry(args);
-  const GradientCut cut(geometry);
-  WeightGradientBody body{geometry,
-                          cut,
+  const GradientCut cut(CheckedGeometry(args));
+  const GradientUnits units(cut);
+  WeightGradientBody body{cut,
+                          units,
                           PackedFloats(args.input, Flow::kIn, plan, true),
                           PackedFloats(args.out, Flow::kIn, plan, true),
                           PackedFloats(grad_weight, Flow::kOut, plan),
-                          static_cast<int>(std::min<int64_t>(cut.units(), ParallelWidth())),
+                          static_cast<int>(std::min<int64_t>(units.units(), ParallelWidth())),
                           0,
                           0,
-                          WorkspacePart((cut.piece + cut.out_each) * cut.columns() * 4),
-                          BestGemm().run};
-  body.sums_at = plan.AddWorkspace(cut.units() * cut.out_each * cut.columns() * 8);
-  body.scratch_at = plan.AddWorkspace(body.lanes * body.scratch_bytes);
-  plan.SetCost(1000 + static_cast<uint64_t>(cut.positions * cut.taps * cut.in_each / 50) *
-                          static_cast<uint64_t>(geometry.out_channels));
+                          BestWeightGradientLoops()};
+  body.sums_at = plan.AddWorkspace(units.units() * units.sums_each * 8);
+  body.scratch_at = plan.AddWorkspace(body.lanes * GradientScratch::Sizes(cut, units).all());
+  const ConvGeometry& g = cut.geometry();
+  plan.SetCost(1000 + static_cast<uint64_t>(g.batch * g.out[0] * g.out[1] * g.out[2] * units.taps *
+                                            units.in_each / 50) *
+                          static_cast<uint64_t>(g.out_channels));
   plan.SetBody(body);
 }
 
