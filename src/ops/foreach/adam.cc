@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ops/foreach/adam_loops.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/packed_floats.h"
@@ -19,19 +20,15 @@ struct AdamW {
   double first, second;  // 1 less the betas to the power of the steps, this one among them
   bool amsgrad, maximize;
 
-  void Step(float* x, float* mean, float* square, float* most, const float* g, int64_t n) const {
-    const auto size = static_cast<float>(rate / first), root = static_cast<float>(std::sqrt(second));
-    const float kept = static_cast<float>(1 - rate * decay), sign = maximize ? -1.0f : 1.0f;
-    const auto kept2 = static_cast<float>(beta2), rest1 = static_cast<float>(1 - beta1),
-               rest2 = static_cast<float>(1 - beta2), least = static_cast<float>(epsilon);
-    for (int64_t i = 0; i < n; ++i) {
-      const float gradient = sign * g[i];
-      mean[i] += rest1 * (gradient - mean[i]);
-      square[i] = kept2 * square[i] + rest2 * gradient * gradient;
-      float by = square[i];
-      if (most != nullptr) by = most[i] = std::max(most[i], square[i]);
-      x[i] = x[i] * kept - size * (mean[i] / (std::sqrt(by) / root + least));
-    }
+  AdamStep Step() const {
+    return {.sign = maximize ? -1.0f : 1.0f,
+            .rest1 = static_cast<float>(1 - beta1),
+            .kept2 = static_cast<float>(beta2),
+            .rest2 = static_cast<float>(1 - beta2),
+            .epsilon = static_cast<float>(epsilon),
+            .size = static_cast<float>(rate / first),
+            .root = static_cast<float>(std::sqrt(second)),
+            .kept = static_cast<float>(1 - rate * decay)};
   }
 };
 
@@ -88,7 +85,7 @@ struct AdamBody {
     AdamW now = how;
     const double steps = step.Read(frame);  // before this one
     now.first = 1 - std::pow(how.beta1, steps + 1), now.second = 1 - std::pow(how.beta2, steps + 1);
-    tensors.Move(frame, [&](auto... args) { now.Step(args...); });
+    tensors.Move(frame, [step = now.Step()](auto... args) { step.Run(args...); });
   }
 };
 
@@ -112,7 +109,7 @@ struct AdamOfTensorsBody {
                     1 - at[kBeta2Power] * at[kBeta2],
                     amsgrad,
                     maximize};
-    tensors.Move(frame, [&](auto... args) { how.Step(args...); });
+    tensors.Move(frame, [step = how.Step()](auto... args) { step.Run(args...); });
   }
 };
 
