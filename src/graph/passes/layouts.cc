@@ -8,6 +8,7 @@
 #include "graph/op_schema.h"
 #include "graph/passes/passes.h"
 #include "ops/conv/activation.h"
+#include "ops/conv/plane_conv.h"
 #include "ops/conv/plane_product.h"
 #include "ops/pool/pool.h"
 
@@ -130,7 +131,8 @@ class LayoutChooser {
     if (last_.count(node.inputs[0]) != 0) return false;
     if (node.type == "MaxPoolV3" || node.type == "AvgPoolV2")
       return TypeOf(node.inputs[0]).shape.back(0) >= ops::kShortestPooledRow;
-    return ClipsAtMost(node) && (IsDepthwise(node) || (IsPlaneProduct(node) && !LeadsToImages(n, kFar)));
+    return ClipsAtMost(node) &&
+           (IsDepthwise(node) || ((IsPlaneProduct(node) || SeesFew(node)) && !LeadsToImages(n, kFar)));
   }
 
   bool IsPlaneProduct(const Node& node) const {
@@ -144,6 +146,22 @@ class LayoutChooser {
     }
     const int64_t groups = in[1] / filter[1];
     return ops::PaysAsPlanes(filter[1], out[1] / groups, pixels);
+  }
+
+  // How far apart what a transposed one spreads is, its sizes tell nearly.
+  bool SeesFew(const Node& node) const {
+    const bool transposed = node.type == "ConvTranspose";
+    if (node.type != "FusedConv2D" && node.type != "Conv2D" && !transposed) return false;
+    const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape,
+                &out = node.types[0].shape;
+    const int64_t groups = transposed ? out[1] / filter[1] : in[1] / filter[1];
+    ops::SeenByAPlace seen{groups, in[1] / groups, out[1] / groups, 1, transposed};
+    for (int d = 2; d < filter.rank(); ++d) {
+      const int64_t step = transposed ? std::max<int64_t>(out[d] / in[d], 1) : 1;
+      seen.products *= (filter[d] + step - 1) / step;
+      if (d + 2 >= filter.rank()) seen.places *= out[d] / step;
+    }
+    return ops::FewAreSeen(seen);
   }
 
   bool IsDepthwise(const Node& node) const {

@@ -1,20 +1,16 @@
-// A plane is laid out anew, padded, its rows and columns sorted by what is left of them when they are divided
-// by the stride. There each tap of the kernel is a plain offset, whatever kernel, stride and dilation are:
-// the sums run along memory over whole rows, the few elements between them included. A transposed convolution
-// is one such for each remainder of the places of the result.
+// Sums of taps along whole rows of planes that were laid out anew (plane_layout.h), the few elements between
+// the rows included.
 #include "ops/conv/plane_conv.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
-#include <utility>
-#include <vector>
 
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/plane_conv_loops.h"
+#include "ops/conv/plane_layout.h"
 #include "ops/conv/plane_operands.h"
+#include "ops/conv/plane_product.h"
 #include "ops/loop_nest.h"
 #include "ops/scratch.h"
 
@@ -23,287 +19,231 @@ namespace {
 
 constexpr int64_t kMostStride = 16;
 
-// How one dimension is sorted: the element at place j of remainder q is that at j * in_step + q - origin.
-// Place i of the result's remainder p is that at i * out_step + p; there a tap sees what lies `shift` places
-// behind i.
-struct Axis {
-  struct Tap {
-    int64_t k, remainder, shift;
-  };
-  int64_t in, out, in_step, out_step, origin, reach;
-  std::vector<std::vector<Tap>> taps;  // by remainder of the result
-  std::vector<bool> seen;              // remainders of the input
-
-  int64_t places() const { return (out + out_step - 1) / out_step; }
+// What the chunks of a run have in common.
+struct PlaneTensors {
+  const float *from, *weights, *added;  // `added` may be null
+  float* result;
 };
 
-Axis PlainAxis(const ConvGeometry& g, int d) {
-  Axis axis{g.in[d], g.out[d], g.stride[d], 1, g.before[d], 0, {}, {}};
-  axis.taps.resize(1), axis.seen.resize(static_cast<size_t>(g.stride[d]));
-  for (int64_t k = 0; k < g.kernel[d]; ++k) {
-    const int64_t at = k * g.dilation[d];
-    axis.taps[0].push_back({k, at % g.stride[d], at / g.stride[d]});
-    axis.seen[static_cast<size_t>(at % g.stride[d])] = true;
-    axis.reach = std::max(axis.reach, at / g.stride[d]);
-  }
-  return axis;
-}
-
-Axis TransposedAxis(const ConvGeometry& g, int d) {
-  Axis axis{g.in[d], g.out[d], 1, g.stride[d], 0, 0, {}, {true}};
-  for (int64_t p = 0; p < g.stride[d]; ++p) {
-    std::vector<Axis::Tap>& taps = axis.taps.emplace_back();
-    for (int64_t k = 0; k < g.kernel[d]; ++k) {
-      const int64_t at = p + g.before[d] - k * g.dilation[d];
-      if (at % g.stride[d] != 0) continue;
-      taps.push_back({k, 0, at / g.stride[d]});
-      axis.origin = std::max(axis.origin, -at / g.stride[d]);
-    }
-  }
-  for (auto& taps : axis.taps) {
-    for (Axis::Tap& tap : taps) axis.reach = std::max(axis.reach, tap.shift += axis.origin);
-  }
-  return axis;
-}
-
-Axis AxisOf(const ConvGeometry& g, int d) { return g.transposed ? TransposedAxis(g, d) : PlainAxis(g, d); }
-
-// One remainder of the result's places, with its taps.
-struct PlanePart {
-  int64_t row, column;  // the remainders
-  int64_t gap;          // between the rows of the taps of a column
-  std::vector<int64_t> offsets, weights;
-  std::vector<PlaneColumn> columns;
-};
-
-// The least distance of two lines that see the same remainder; the lines are sorted.
-int64_t GapOf(const std::vector<Axis::Tap>& lines) {
-  int64_t gap = 0;
-  for (size_t i = 1; i < lines.size(); ++i) {
-    const int64_t between = lines[i].shift - lines[i - 1].shift;
-    if (lines[i].remainder == lines[i - 1].remainder && (gap == 0 || between < gap)) gap = between;
-  }
-  return std::max<int64_t>(gap, 1);
-}
-
-// Long rows begin at whole lines of the cache: fewer loads lie across two.
-int64_t PitchOf(int64_t elements) {
-  constexpr int64_t kLine = 16, kLong = 32;
-  return elements < kLong ? elements : (elements + kLine - 1) / kLine * kLine;
-}
-
-struct Planes {
-  ConvGeometry g;
-  Axis rows, columns;
-  int64_t pitch, rows_together, chunks;
-  std::vector<PlanePart> parts;
-  float low, high;
-
-  explicit Planes(const ConvGeometry& geometry)
-      : g(geometry),
-        rows(AxisOf(g, 1)),
-        columns(AxisOf(g, 2)),
-        pitch(PitchOf(columns.places() + columns.reach)) {
-    constexpr int64_t kFloats = 1 << 13;
-    const int64_t fitting = kFloats / (pitch * rows.in_step * columns.in_step) - rows.reach;
-    rows_together = std::clamp<int64_t>(fitting, 1, rows.places());
-    chunks = (rows.places() + rows_together - 1) / rows_together;
-    for (size_t y = 0; y < rows.taps.size(); ++y) {
-      for (size_t x = 0; x < columns.taps.size(); ++x) parts.push_back(PartOf(y, x));
-    }
+// Some rows of one plane of a group's result: all its channels.
+class PlaneChunk {
+ public:
+  PlaneChunk(const PlaneLayout& layout, const PlaneTensors& tensors, float* memory, int64_t i)
+      : l_(layout), g_(layout.g), t_(tensors), sorted_(memory), sums_(memory + layout.input_floats()) {
+    first_ = i % l_.chunks * l_.rows_together;
+    z_ = i / l_.chunks % g_.out[0];
+    group_ = i / l_.chunks / g_.out[0] % g_.groups;
+    image_ = i / l_.chunks / g_.out[0] / g_.groups;
+    seen_ = &l_.depth.seen[static_cast<size_t>(z_)];
+    rows_ = std::min(l_.rows_together, l_.rows.places() - first_);
   }
 
-  int64_t lines() const { return rows_together + rows.reach; }
-  int64_t input_floats() const {
-    return rows.in_step * columns.in_step * lines() * pitch + PlaneTaps::kSlack;
-  }
-  int64_t result_floats() const { return rows_together * pitch + PlaneTaps::kSlack; }
-  int64_t taps() const { return g.kernel[1] * g.kernel[2]; }
-  int64_t scratch_floats() const { return input_floats() + result_floats() + taps(); }
-
-  // Of a remainder's first line.
-  int64_t Block(int64_t row, int64_t column) const {
-    return (row * columns.in_step + column) * lines() * pitch;
-  }
-
-  // Taps of one column one after the other, as far as they can be added up together.
-  PlanePart PartOf(size_t y, size_t x) const {
-    PlanePart part{static_cast<int64_t>(y), static_cast<int64_t>(x), 1, {}, {}, {}};
-    std::vector<Axis::Tap> lines = rows.taps[y];
-    std::sort(lines.begin(), lines.end(), [](const Axis::Tap& a, const Axis::Tap& b) {
-      return std::pair(a.remainder, a.shift) < std::pair(b.remainder, b.shift);
-    });
-    part.gap = GapOf(lines);
-    for (const Axis::Tap& column : columns.taps[x]) {
-      for (size_t i = 0; i < lines.size(); ++i) {
-        const Axis::Tap& line = lines[i];
-        const bool below =
-            i > 0 && line.remainder == lines[i - 1].remainder && line.shift == lines[i - 1].shift + part.gap;
-        if (!below || part.columns.back().count == PlaneColumn::kMost)
-          part.columns.push_back({static_cast<int64_t>(part.offsets.size()), 0});
-        ++part.columns.back().count;
-        part.offsets.push_back(Block(line.remainder, column.remainder) + line.shift * pitch + column.shift);
-        part.weights.push_back(line.k * g.kernel[2] + column.k);
+  void Run() const {
+    for (int64_t plane = 0; plane < Planes() && !l_.as_it_lies; ++plane)
+      Sort(Image(plane), sorted_ + plane * l_.plane_floats());
+    const float* weights = t_.weights + group_ * l_.group_weights();
+    const auto count = static_cast<int64_t>(l_.filters.size());
+    const float* finite = t_.weights + g_.groups * l_.group_weights() + group_ * count;
+    for (int64_t i = 0; i < count; ++i) {
+      const PlaneFilters& f = l_.filters[static_cast<size_t>(i)];
+      const float* part_weights = weights + l_.WeightsOf(f);
+      for (const PlanePart& part : l_.parts) {
+        Add(f, part, part_weights, finite[i] != 0);
+        part_weights += static_cast<int64_t>(part.ys.size()) * g_.kernel[0] * l_.in_each * f.width;
       }
     }
-    return part;
-  }
-};
-
-struct PlaneConvBody {
-  std::shared_ptr<const Planes> layout;
-  PlaneOperands operands;
-  PieceScratch<float> scratch;
-  const PlaneConvLoops* loops = &BestPlaneConvLoops();
-
-  void operator()(const Frame& frame) const {
-    const float *from = operands.Input(frame), *weights = operands.Weights(frame);
-    const float* added = operands.Bias(frame);
-    float* result = operands.Result(frame);
-    scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
-      std::fill_n(memory, layout->scratch_floats(), 0.0f);
-      for (int64_t i = begin; i < end; ++i) Chunk(i, from, weights, added, result, memory);
-    });
-    operands.Store(frame);
   }
 
  private:
-  // Some rows of one channel of the input, and all that comes of them.
-  void Chunk(int64_t i, const float* from, const float* weights, const float* added, float* to,
-             float* memory) const {
-    const Planes& l = *layout;
-    const ConvGeometry& g = l.g;
-    const int64_t plane = i / l.chunks, first = i % l.chunks * l.rows_together;
-    const int64_t channel = plane % g.in_channels, multiplier = g.out_channels / g.in_channels;
-    const float* image = from + plane * g.in[1] * g.in[2];
-    Sort(image, first, memory);
-    for (int64_t m = 0; m < multiplier; ++m) {
-      const int64_t result = channel * multiplier + m;
-      const float* kernel = weights + result * l.taps();
-      const float start = added == nullptr ? 0 : added[result];
-      float* target = to + (plane / g.in_channels * g.out_channels + result) * g.out[1] * g.out[2];
-      const bool finite = std::all_of(kernel, kernel + l.taps(), [](float w) { return std::isfinite(w); });
-      for (const PlanePart& part : l.parts) {
-        float* sums = memory + l.input_floats();
-        if (!finite) {
-          SumsWithoutPadding(part, kernel, start, image, first, sums);
-        } else if (Sums(part, kernel, start, memory, Target{target + first * g.out[2], sums, Rows(first)})) {
-          continue;
-        }
-        Spread(part, sums, first, target);
-      }
-    }
+  int64_t Planes() const { return static_cast<int64_t>(seen_->from.size()) * l_.in_each; }
+
+  // The plane-th of those that are seen: channels of one depth after the other.
+  const float* Image(int64_t plane) const {
+    const int64_t channel = group_ * l_.in_each + plane % l_.in_each;
+    const int64_t z = seen_->from[static_cast<size_t>(plane / l_.in_each)];
+    return t_.from + ((image_ * g_.in_channels + channel) * g_.in[0] + z) * g_.in[1] * g_.in[2];
   }
 
-  int64_t Rows(int64_t first) const { return std::min(layout->rows_together, layout->rows.places() - first); }
+  float* Target(int64_t filter) const {
+    const int64_t channel = image_ * g_.out_channels + group_ * l_.out_each + filter;
+    return t_.result + (channel * g_.out[0] + z_) * g_.out[1] * g_.out[2];
+  }
 
   // The columns of the padding are zeros from the start, and stay so.
-  void Sort(const float* image, int64_t first, float* to) const {
-    const Axis &rows = layout->rows, &columns = layout->columns;
-    const int64_t pitch = layout->pitch, count = Rows(first) + rows.reach;
+  void Sort(const float* image, float* to) const {
+    const PlaneAxis &rows = l_.rows, &columns = l_.columns;
+    const int64_t pitch = l_.pitch, count = rows_ + rows.reach;
     PlaneRows dealt{};
-    dealt.to_pitch = pitch, dealt.apart = layout->lines() * pitch;
+    dealt.to_pitch = pitch, dealt.apart = l_.lines() * pitch;
     dealt.step = columns.in_step, dealt.first = columns.origin;
     dealt.from_pitch = rows.in_step * columns.in;
     dealt.n = std::clamp<int64_t>(pitch * columns.in_step - columns.origin, 0, columns.in);
     for (int64_t q = 0; q < rows.in_step; ++q) {
       if (!rows.seen[static_cast<size_t>(q)]) continue;
-      const int64_t top = first * rows.in_step + q - rows.origin;  // the line of the image for the first row
+      const int64_t top = first_ * rows.in_step + q - rows.origin;  // the line of the image for the first row
       const int64_t begin = std::clamp<int64_t>((-top + rows.in_step - 1) / rows.in_step, 0, count);
       const int64_t end =
           std::clamp<int64_t>((rows.in - top + rows.in_step - 1) / rows.in_step, begin, count);
-      float* const lines = to + layout->Block(q, 0);
+      float* const lines = to + l_.Block(q, 0);
       ZeroRows(lines, begin);
       ZeroRows(lines + end * pitch, count - end);
       if (begin == end) continue;
       dealt.to = lines + begin * pitch, dealt.count = end - begin;
       dealt.from = image + (top + begin * rows.in_step) * columns.in;
-      loops->deal(dealt);
+      loops_.deal(dealt);
     }
   }
 
   void ZeroRows(float* to, int64_t count) const {
-    for (int64_t p = 0; count > 0 && p < layout->columns.in_step; ++p, to += layout->lines() * layout->pitch)
-      std::fill_n(to, count * layout->pitch, 0.0f);
+    for (int64_t p = 0; count > 0 && p < l_.columns.in_step; ++p, to += l_.lines() * l_.pitch)
+      std::fill_n(to, count * l_.pitch, 0.0f);
   }
 
-  struct Target {
-    float *result, *sums;  // rows of the result, and those of the sums, a pitch apart
-    int64_t rows;
-  };
+  // `weights`: of these filters in this part, whichever planes are seen.
+  void Add(const PlaneFilters& f, const PlanePart& part, const float* weights, bool finite) const {
+    const auto taps = static_cast<int64_t>(part.ys.size());
+    weights += seen_->first_tap * l_.in_each * taps * f.width;
+    float added[4] = {};
+    if (t_.added != nullptr) std::copy_n(t_.added + group_ * l_.out_each + f.first, f.count, added);
+    if (!finite) {
+      for (int64_t o = 0; o < f.count; ++o) SumsWithoutPadding(part, weights + o, f.width, added[o], Sums(o));
+    } else {
+      const PlaneTaps all{l_.as_it_lies ? Image(0) : sorted_,
+                          part.offsets.data(),
+                          weights,
+                          Planes() * taps,
+                          added[0],
+                          l_.low,
+                          l_.high};
+      if (f.width > 1) {
+        if (SomeFilters(f, all, added)) return;
+      } else if (OneFilter(part, all, Target(f.first))) {
+        return;
+      }
+    }
+    for (int64_t o = 0; o < f.count; ++o) Spread(part, Sums(o), Target(f.first + o));
+  }
+
+  float* Sums(int64_t filter) const { return sums_ + filter * l_.result_floats(); }
+  int64_t SumsLength() const { return (rows_ - 1) * l_.pitch + l_.columns.places(); }
+
+  // Places of the sums are places of the result.
+  bool IsStraight() const { return l_.rows.out_step == 1 && l_.columns.out_step == 1; }
 
   // True: the sums are in the result already.
-  bool Sums(const PlanePart& part, const float* kernel, float start, const float* sorted,
-            const Target& to) const {
-    const int64_t pitch = layout->pitch, wide = layout->columns.places();
-    const bool straight = layout->rows.out_step == 1 && layout->columns.out_step == 1;
-    float* weights = to.sums + layout->result_floats();
-    for (size_t k = 0; k < part.weights.size(); ++k) weights[k] = kernel[part.weights[k]];
-    const PlaneTaps taps{sorted, part.offsets.data(), weights,     static_cast<int64_t>(part.offsets.size()),
-                         start,  layout->low,         layout->high};
-    if (straight && FourByFour(part, taps, to.rows, to.result, wide)) return true;
-    if (!FourByFour(part, taps, to.rows, to.sums, pitch))
-      loops->taps(to.sums, taps, (to.rows - 1) * pitch + wide);
+  bool SomeFilters(const PlaneFilters& f, const PlaneTaps& given, const float* added) const {
+    const int64_t wide = l_.columns.places();
+    if (!IsStraight() || f.count < f.width || wide < PlaneConvLoops::kExact) {
+      loops_.filters(sums_, l_.result_floats(), given, f.width, added, SumsLength());
+      return false;
+    }
+    PlaneTaps taps = given;
+    float* to = Target(f.first) + first_ * wide;
+    for (int64_t r = 0; r < rows_; ++r, to += wide, taps.from += l_.pitch)
+      loops_.filters(to, Target(1) - Target(0), taps, f.width, added, wide);
+    return true;
+  }
+
+  // The same.
+  bool OneFilter(const PlanePart& part, const PlaneTaps& taps, float* target) const {
+    const int64_t wide = l_.columns.places();
+    if (IsStraight() && FourByFour(part, taps, target + first_ * g_.out[2], wide)) return true;
+    if (!FourByFour(part, taps, sums_, l_.pitch)) loops_.taps(sums_, taps, SumsLength());
     return false;
   }
 
   // The last four may begin before those in front of them end. False: there are too few, or too short ones.
-  bool FourByFour(const PlanePart& part, const PlaneTaps& given, int64_t count, float* to,
-                  int64_t to_pitch) const {
-    const int64_t pitch = layout->pitch, wide = layout->columns.places();
-    if (count < 4 * part.gap) return false;
+  bool FourByFour(const PlanePart& part, const PlaneTaps& given, float* to, int64_t to_pitch) const {
+    const int64_t pitch = l_.pitch, wide = l_.columns.places();
+    if (rows_ < 4 * part.gap) return false;
     PlaneTaps taps = given;
     for (int64_t p = 0; p < part.gap; ++p) {
-      const int64_t rows = (count - p + part.gap - 1) / part.gap;
+      const int64_t rows = (rows_ - p + part.gap - 1) / part.gap;
       for (int64_t i = 0; i < rows; i += 4) {
         const int64_t r = p + std::min(i, rows - 4) * part.gap;
         taps.from = given.from + r * pitch;
-        if (!loops->four_rows(to + r * to_pitch, part.gap * to_pitch, taps, part.columns.data(),
-                              static_cast<int64_t>(part.columns.size()), part.gap * pitch, wide))
+        if (!loops_.four_rows(to + r * to_pitch, part.gap * to_pitch, taps, part.columns.data(),
+                              Planes() * part.columns_of_a_plane, part.gap * pitch, wide))
           return false;
       }
     }
     return true;
   }
 
-  // A weight that is no number would make one of every 0 of the padding.
-  void SumsWithoutPadding(const PlanePart& part, const float* kernel, float start, const float* image,
-                          int64_t first, float* sums) const {
-    const Axis &rows = layout->rows, &columns = layout->columns;
-    for (int64_t r = 0; r < Rows(first); ++r) {
-      for (int64_t i = 0; i < columns.places(); ++i) {
+  // A weight that is no number would make one of every 0 of the padding. Weights are `step` apart.
+  void SumsWithoutPadding(const PlanePart& part, const float* weights, int64_t step, float start,
+                          float* sums) const {
+    for (int64_t r = 0; r < rows_; ++r) {
+      for (int64_t i = 0; i < l_.columns.places(); ++i) {
         float sum = start;
-        for (const Axis::Tap& line : rows.taps[static_cast<size_t>(part.row)]) {
-          const int64_t y = (first + r + line.shift) * rows.in_step + line.remainder - rows.origin;
-          if (y < 0 || y >= rows.in) continue;
-          for (const Axis::Tap& tap : columns.taps[static_cast<size_t>(part.column)]) {
-            const int64_t x = (i + tap.shift) * columns.in_step + tap.remainder - columns.origin;
-            if (x >= 0 && x < columns.in)
-              sum += image[y * columns.in + x] * kernel[line.k * layout->g.kernel[2] + tap.k];
+        const float* weight = weights;
+        for (int64_t plane = 0; plane < Planes(); ++plane) {
+          for (size_t t = 0; t < part.ys.size(); ++t, weight += step) {
+            const int64_t y = PlaceOf(l_.rows, part.ys[t], first_ + r),
+                          x = PlaceOf(l_.columns, part.xs[t], i);
+            if (y >= 0 && y < l_.rows.in && x >= 0 && x < l_.columns.in)
+              sum += Image(plane)[y * l_.columns.in + x] * *weight;
           }
         }
-        sums[r * layout->pitch + i] = sum < layout->low    ? layout->low
-                                      : sum > layout->high ? layout->high
-                                                           : sum;
+        sums[r * l_.pitch + i] = sum < l_.low ? l_.low : sum > l_.high ? l_.high : sum;
       }
     }
   }
 
+  static int64_t PlaceOf(const PlaneAxis& axis, const PlaneAxis::Tap& tap, int64_t i) {
+    return (i + tap.shift) * axis.in_step + tap.remainder - axis.origin;
+  }
+
   // Where the sums of one remainder belong.
-  void Spread(const PlanePart& part, const float* sums, int64_t first, float* target) const {
-    const Axis &rows = layout->rows, &columns = layout->columns;
+  void Spread(const PlanePart& part, const float* sums, float* target) const {
+    const PlaneAxis &rows = l_.rows, &columns = l_.columns;
     const int64_t count = (columns.out - part.column + columns.out_step - 1) / columns.out_step;
-    for (int64_t r = 0; r < Rows(first); ++r) {
-      const int64_t y = (first + r) * rows.out_step + part.row;
-      if (y >= rows.out) break;
-      const float* from = sums + r * layout->pitch;
-      float* to = target + y * columns.out + part.column;
-      if (columns.out_step == 1) {
-        std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
-      } else {
-        for (int64_t i = 0; i < count; ++i) to[i * columns.out_step] = from[i];
-      }
+    const int64_t begin = first_ * rows.out_step + part.row;
+    const int64_t lines = std::min(rows_, (rows.out - begin + rows.out_step - 1) / rows.out_step);
+    float* to = target + begin * columns.out + part.column;
+    if (columns.out_step == 1) {
+      return loops_.deal({.to = to,
+                          .to_pitch = rows.out_step * columns.out,
+                          .apart = 0,
+                          .from = sums,
+                          .from_pitch = l_.pitch,
+                          .count = lines,
+                          .n = count,
+                          .step = 1,
+                          .first = 0});
     }
+    for (int64_t r = 0; r < lines; ++r, to += rows.out_step * columns.out, sums += l_.pitch) {
+      for (int64_t i = 0; i < count; ++i) to[i * columns.out_step] = sums[i];
+    }
+  }
+
+  const PlaneLayout& l_;
+  const ConvGeometry& g_;
+  const PlaneTensors& t_;
+  const PlaneConvLoops& loops_ = BestPlaneConvLoops();
+  float *sorted_, *sums_;
+  int64_t image_, group_, z_, first_, rows_;
+  const PlaneDepth::Seen* seen_;
+};
+
+struct PlaneConvBody {
+  std::shared_ptr<const PlaneLayout> layout;
+  PlaneOperands operands;
+  Scratch<float> weights;  // where they are packed at each run
+  PieceScratch<float> scratch;
+
+  void operator()(const Frame& frame) const {
+    const float* packed = operands.Weights(frame);
+    if (!operands.has_constant_weights()) {
+      PackPlaneWeights(*layout, packed, weights.At(frame));
+      packed = weights.At(frame);
+    }
+    const PlaneTensors tensors{operands.Input(frame), packed, operands.Bias(frame), operands.Result(frame)};
+    scratch.For(frame, [&](int64_t begin, int64_t end, float* memory) {
+      std::fill_n(memory, layout->scratch_floats(), 0.0f);
+      for (int64_t i = begin; i < end; ++i) PlaneChunk(*layout, tensors, memory, i).Run();
+    });
+    operands.Store(frame);
   }
 };
 
@@ -317,24 +257,73 @@ bool Fits(const ConvGeometry& g, int d) {
 // where several filters share a channel they are not, nor where turning goes to memory.
 bool PaysTurned(const ConvGeometry& g) {
   constexpr int64_t kManyChannels = 16, kFewPixels = 400, kNear = 1 << 18;
-  return !g.transposed && g.out_channels == g.groups && g.groups >= kManyChannels &&
+  return !g.transposed && g.is_image() && g.out_channels == g.groups && g.groups >= kManyChannels &&
          g.out[1] * g.out[2] < kFewPixels && g.batch * g.in_channels * g.in[1] * g.in[2] <= kNear;
+}
+
+// As they lie on both sides.
+bool MayStayPlanes(const ConvArgs& args, const ConvGeometry& g) {
+  const Tensor& y = *args.out.tensor;
+  if (args.bf16 || IsPlaneProduct(args, g) || !SameLayout(y.shape, y.strides, PackedStrides(y.shape)))
+    return false;
+  SeenByAPlace seen{g.groups, g.in_channels / g.groups, g.out_channels / g.groups, 1, g.transposed};
+  for (int d = 0; d < 3; ++d) {
+    const int64_t step = g.transposed ? g.stride[d] : 1;
+    seen.products *= (g.kernel[d] + step - 1) / step;
+    if (d > 0) seen.places *= (g.out[d] + step - 1) / step;
+  }
+  return FewAreSeen(seen);
+}
+
+bool IsApart(const ConvGeometry& g, int d) {
+  return g.kernel[d] == 1 && g.stride[d] == 1 && g.before[d] == 0 && g.in[d] == g.out[d];
+}
+
+// Planes of which each stands for itself as rows of one; pixels that do as four rows, which are summed
+// together.
+ConvGeometry Merged(ConvGeometry g) {
+  if (!IsApart(g, 0) || !IsApart(g, 1)) return g;
+  int64_t rows = g.in[0] * g.in[1], columns = g.in[2];
+  if (IsApart(g, 2) && rows * columns % 4 == 0) columns = rows * columns / 4, rows = 4;
+  if (!IsApart(g, 2) && g.in[0] == 1) return g;
+  for (int64_t* sizes : {g.in, g.out}) sizes[0] = 1, sizes[1] = rows;
+  if (IsApart(g, 2)) g.in[2] = g.out[2] = columns;
+  return g;
 }
 
 }  // namespace
 
-bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& g) {
-  return g.groups > 1 && g.groups == g.in_channels && g.is_image() && !IsDeep(g) && !PaysTurned(g) &&
-         g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && LieAsPlanes(args);
+bool FewAreSeen(const SeenByAPlace& seen) {
+  constexpr int64_t kManyPlaces = 100, kVector = 16;
+  if (seen.places < kManyPlaces) return false;
+  // Channels of the result that do not fill a vector are what others multiply slowly, too.
+  if (seen.filters <= 4) return seen.products <= 2048;
+  if (seen.transposed) return seen.products <= 1024;
+  if (seen.filters < kVector) return seen.products <= 160;
+  return seen.products <= (seen.groups > 1 ? 64 : 32);
 }
 
-void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& g) {
-  auto layout = std::make_shared<Planes>(g);
+bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& whole) {
+  const ConvGeometry g = Merged(whole);
+  const bool depthwise = g.groups > 1 && g.groups == g.in_channels;
+  return g.out[1] * g.out[2] >= 8 && Fits(g, 1) && Fits(g, 2) && g.stride[0] <= kMostStride && !IsDeep(g) &&
+         LieAsPlanes(args) && (depthwise ? !PaysTurned(g) : MayStayPlanes(args, whole));
+}
+
+void PlanPlaneConv(Plan& plan, const ConvArgs& args, const ConvGeometry& whole) {
+  const ConvGeometry g = Merged(whole);
+  auto layout = std::make_shared<PlaneLayout>(g);
   FindClip(args.activation, &layout->low, &layout->high);
   PlaneConvBody body;
   body.operands = PlaneOperands(plan, args);
-  const int64_t each = layout->rows_together * layout->pitch * layout->taps();
-  body.scratch = {plan, g.batch * g.in_channels * layout->chunks,
+  if (body.operands.has_constant_weights()) {
+    body.operands.PackWeights(layout->weight_floats(),
+                              [&](const float* from, float* to) { PackPlaneWeights(*layout, from, to); });
+  } else {
+    body.weights = {plan, layout->weight_floats()};
+  }
+  const int64_t each = layout->rows_together * layout->pitch * layout->filter_weights() * layout->out_each;
+  body.scratch = {plan, g.batch * g.groups * g.out[0] * layout->chunks,
                   std::max<int64_t>(1, 4 * LoopNest::kGrain / std::max<int64_t>(each, 1)),
                   layout->scratch_floats()};
   body.layout = std::move(layout);

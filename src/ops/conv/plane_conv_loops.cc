@@ -61,6 +61,71 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
+// kFilters sums of kVectors vectors: what is read is used for all filters.
+template <int kFilters, int kVectors>
+HWY_INLINE void FiltersBlock(float* to, int64_t apart, const PlaneTaps& t, const float* added) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(d)> sums[kFilters][kVectors];
+  HWY_UNROLL(4)
+  for (int f = 0; f < kFilters; ++f) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) sums[f][v] = hn::Set(d, added[f]);
+  }
+  const float* weights = t.weights;
+  for (int64_t k = 0; k < t.taps; ++k, weights += kFilters) {
+    const float* from = t.from + t.offsets[k];
+    hn::Vec<decltype(d)> seen[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) seen[v] = InRegister(hn::LoadU(d, from + v * lanes));
+    HWY_UNROLL(4)
+    for (int f = 0; f < kFilters; ++f) {
+      const auto weight = hn::Set(d, weights[f]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) sums[f][v] = hn::MulAdd(weight, seen[v], sums[f][v]);
+    }
+  }
+  const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
+  HWY_UNROLL(4)
+  for (int f = 0; f < kFilters; ++f) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v)
+      hn::StoreU(Clipped(sums[f][v], low, high), d, to + f * apart + v * lanes);
+  }
+}
+
+// The last vectors may begin before those in front of them end; of one, behind the n-th.
+template <int kFilters, int kVectors>
+HWY_ATTR void FiltersBy(float* to, int64_t apart, const PlaneTaps& given, const float* added, int64_t n) {
+  const int64_t step = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  PlaneTaps t = given;
+  for (int64_t i = 0; i < n; i += step) {
+    const int64_t at = kVectors == 1 ? i : std::min(i, n - step);
+    t.from = given.from + at;
+    FiltersBlock<kFilters, kVectors>(to + at, apart, t, added);
+  }
+}
+
+// Three vectors share the weights best, if not much is summed twice.
+template <int kFilters>
+HWY_INLINE void FiltersOf(float* to, int64_t apart, const PlaneTaps& t, const float* added, int64_t n) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  const auto filled = [&](int64_t vectors) {
+    return (n + vectors * lanes - 1) / (vectors * lanes) * vectors;
+  };
+  if (n >= 3 * lanes && filled(3) * 12 <= filled(2) * 13) {
+    FiltersBy<kFilters, 3>(to, apart, t, added, n);
+  } else if (n >= 2 * lanes) {
+    FiltersBy<kFilters, 2>(to, apart, t, added, n);
+  } else {
+    FiltersBy<kFilters, 1>(to, apart, t, added, n);
+  }
+}
+
+void Filters(float* to, int64_t apart, const PlaneTaps& taps, int64_t width, const float* added, int64_t n) {
+  width == 4 ? FiltersOf<4>(to, apart, taps, added, n) : FiltersOf<2>(to, apart, taps, added, n);
+}
+
 // Sums of four rows by two vectors.
 template <class D>
 struct FourRows {
@@ -217,7 +282,7 @@ void Finish(float* row, int64_t n, float added, float low, float high) {
   for (; i < n; ++i) finish(one, row + i);
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &FourRowsOf, &Deal, &Finish};
+constexpr PlaneConvLoops kLoops{&Taps, &Filters, &FourRowsOf, &Deal, &Finish};
 const PlaneConvLoops& Loops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE

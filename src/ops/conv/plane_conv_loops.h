@@ -33,10 +33,17 @@ struct PlaneRows {
 };
 
 struct PlaneConvLoops {
+  static constexpr int64_t kExact = 32;
   // to[i] = bias + the sum of weights[k] * from[offsets[k] + i]
   void (*taps)(float* to, const PlaneTaps& taps, int64_t n);
-  // The same of four rows, `pitch` apart in `from` and `to_pitch` in `to`; what is read is used for all of
-  // them. Nothing behind the n-th element of a row is written. False: n elements do not fill two vectors.
+  // The same of `width` (2 or 4) filters, whose weights lie side by side for each tap. Each has an `added` of
+  // its own, and its sums `apart` from those of the one before it. From kExact elements on nothing is written
+  // behind the n-th.
+  void (*filters)(float* to, int64_t apart, const PlaneTaps& taps, int64_t width, const float* added,
+                  int64_t n);
+  // Sums of one filter for four rows, `pitch` apart in `from` and `to_pitch` in `to`; what is read is used
+  // for all of them. Nothing behind the n-th element of a row is written. False: n elements do not fill two
+  // vectors.
   bool (*four_rows)(float* to, int64_t to_pitch, const PlaneTaps& taps, const PlaneColumn* columns,
                     int64_t count, int64_t pitch, int64_t n);
   void (*deal)(const PlaneRows& rows);

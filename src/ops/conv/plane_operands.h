@@ -18,6 +18,14 @@ class PlaneOperands {
 
   const float* Input(const Frame& frame) const { return Floats(input_.Loaded(frame)); }
   const float* Weights(const Frame& frame) const { return Elements(constant_weights_, weight_, frame); }
+  bool has_constant_weights() const { return constant_weights_ != nullptr; }
+  // Those that never change, as pack(from, to) writes them.
+  template <class PackInto>
+  void PackWeights(int64_t floats, const PackInto& pack) {
+    const std::shared_ptr<char[]> packed = AlignedBytes(floats * static_cast<int64_t>(sizeof(float)));
+    pack(Floats(constant_weights_.get()), reinterpret_cast<float*>(packed.get()));
+    constant_weights_ = packed;
+  }
   // Null where there is none.
   const float* Bias(const Frame& frame) const { return Elements(constant_bias_, bias_, frame); }
   // Where the result is written, and what brings it to where it belongs.
