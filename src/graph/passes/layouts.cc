@@ -155,10 +155,10 @@ class LayoutChooser {
     const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape,
                 &out = node.types[0].shape;
     const int64_t groups = transposed ? out[1] / filter[1] : in[1] / filter[1];
-    ops::SeenByAPlace seen{groups, in[1] / groups, out[1] / groups, 1, transposed};
+    ops::SeenByAPlace seen{groups, in[1] / groups, 1, out[1] / groups, 1, transposed};
     for (int d = 2; d < filter.rank(); ++d) {
       const int64_t step = transposed ? std::max<int64_t>(out[d] / in[d], 1) : 1;
-      seen.products *= (filter[d] + step - 1) / step;
+      seen.taps *= (filter[d] + step - 1) / step;
       if (d + 2 >= filter.rank()) seen.places *= out[d] / step;
     }
     return ops::FewAreSeen(seen);

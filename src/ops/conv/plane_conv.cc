@@ -105,8 +105,10 @@ class PlaneChunk {
     weights += seen_->first_tap * l_.in_each * taps * f.width;
     float added[4] = {};
     if (t_.added != nullptr) std::copy_n(t_.added + group_ * l_.out_each + f.first, f.count, added);
+    float* sums = sums_ + part.column * l_.sums_apart();
     if (!finite) {
-      for (int64_t o = 0; o < f.count; ++o) SumsWithoutPadding(part, weights + o, f.width, added[o], Sums(o));
+      for (int64_t o = 0; o < f.count; ++o)
+        SumsWithoutPadding(part, weights + o, f.width, added[o], sums + o * l_.result_floats());
     } else {
       const PlaneTaps all{l_.as_it_lies ? Image(0) : sorted_,
                           part.offsets.data(),
@@ -115,26 +117,24 @@ class PlaneChunk {
                           added[0],
                           l_.low,
                           l_.high};
-      if (f.width > 1) {
-        if (SomeFilters(f, all, added)) return;
-      } else if (OneFilter(part, all, Target(f.first))) {
+      if (f.width > 1 ? SomeFilters(f, all, added, sums) : OneFilter(part, all, Target(f.first), sums))
         return;
-      }
     }
-    for (int64_t o = 0; o < f.count; ++o) Spread(part, Sums(o), Target(f.first + o));
+    if (part.column + 1 < l_.columns.out_step) return;
+    for (int64_t o = 0; o < f.count; ++o)
+      Spread(part.row, sums_ + o * l_.result_floats(), Target(f.first + o));
   }
 
-  float* Sums(int64_t filter) const { return sums_ + filter * l_.result_floats(); }
   int64_t SumsLength() const { return (rows_ - 1) * l_.pitch + l_.columns.places(); }
 
   // Places of the sums are places of the result.
   bool IsStraight() const { return l_.rows.out_step == 1 && l_.columns.out_step == 1; }
 
   // True: the sums are in the result already.
-  bool SomeFilters(const PlaneFilters& f, const PlaneTaps& given, const float* added) const {
+  bool SomeFilters(const PlaneFilters& f, const PlaneTaps& given, const float* added, float* sums) const {
     const int64_t wide = l_.columns.places();
     if (!IsStraight() || f.count < f.width || wide < PlaneConvLoops::kExact) {
-      loops_.filters(sums_, l_.result_floats(), given, f.width, added, SumsLength());
+      loops_.filters(sums, l_.result_floats(), given, f.width, added, SumsLength());
       return false;
     }
     PlaneTaps taps = given;
@@ -145,10 +145,10 @@ class PlaneChunk {
   }
 
   // The same.
-  bool OneFilter(const PlanePart& part, const PlaneTaps& taps, float* target) const {
+  bool OneFilter(const PlanePart& part, const PlaneTaps& taps, float* target, float* sums) const {
     const int64_t wide = l_.columns.places();
     if (IsStraight() && FourByFour(part, taps, target + first_ * g_.out[2], wide)) return true;
-    if (!FourByFour(part, taps, sums_, l_.pitch)) loops_.taps(sums_, taps, SumsLength());
+    if (!FourByFour(part, taps, sums, l_.pitch)) loops_.taps(sums, taps, SumsLength());
     return false;
   }
 
@@ -194,27 +194,13 @@ class PlaneChunk {
     return (i + tap.shift) * axis.in_step + tap.remainder - axis.origin;
   }
 
-  // Where the sums of one remainder belong.
-  void Spread(const PlanePart& part, const float* sums, float* target) const {
+  // Where the sums of one remainder of the rows belong, those of all remainders of the columns.
+  void Spread(int64_t row, const float* sums, float* target) const {
     const PlaneAxis &rows = l_.rows, &columns = l_.columns;
-    const int64_t count = (columns.out - part.column + columns.out_step - 1) / columns.out_step;
-    const int64_t begin = first_ * rows.out_step + part.row;
+    const int64_t begin = first_ * rows.out_step + row;
     const int64_t lines = std::min(rows_, (rows.out - begin + rows.out_step - 1) / rows.out_step);
-    float* to = target + begin * columns.out + part.column;
-    if (columns.out_step == 1) {
-      return loops_.deal({.to = to,
-                          .to_pitch = rows.out_step * columns.out,
-                          .apart = 0,
-                          .from = sums,
-                          .from_pitch = l_.pitch,
-                          .count = lines,
-                          .n = count,
-                          .step = 1,
-                          .first = 0});
-    }
-    for (int64_t r = 0; r < lines; ++r, to += rows.out_step * columns.out, sums += l_.pitch) {
-      for (int64_t i = 0; i < count; ++i) to[i * columns.out_step] = sums[i];
-    }
+    loops_.weave({target + begin * columns.out, rows.out_step * columns.out, sums, l_.pitch, l_.sums_apart(),
+                  lines, columns.out, columns.out_step});
   }
 
   const PlaneLayout& l_;
@@ -266,10 +252,10 @@ bool MayStayPlanes(const ConvArgs& args, const ConvGeometry& g) {
   const Tensor& y = *args.out.tensor;
   if (args.bf16 || IsPlaneProduct(args, g) || !SameLayout(y.shape, y.strides, PackedStrides(y.shape)))
     return false;
-  SeenByAPlace seen{g.groups, g.in_channels / g.groups, g.out_channels / g.groups, 1, g.transposed};
+  SeenByAPlace seen{g.groups, g.in_channels / g.groups, 1, g.out_channels / g.groups, 1, g.transposed};
   for (int d = 0; d < 3; ++d) {
     const int64_t step = g.transposed ? g.stride[d] : 1;
-    seen.products *= (g.kernel[d] + step - 1) / step;
+    seen.taps *= (g.kernel[d] + step - 1) / step;
     if (d > 0) seen.places *= (g.out[d] + step - 1) / step;
   }
   return FewAreSeen(seen);
@@ -296,11 +282,13 @@ ConvGeometry Merged(ConvGeometry g) {
 bool FewAreSeen(const SeenByAPlace& seen) {
   constexpr int64_t kManyPlaces = 100, kVector = 16;
   if (seen.places < kManyPlaces) return false;
+  const int64_t products = seen.channels * seen.taps;
   // Channels of the result that do not fill a vector are what others multiply slowly, too.
-  if (seen.filters <= 4) return seen.products <= 2048;
-  if (seen.transposed) return seen.products <= 1024;
-  if (seen.filters < kVector) return seen.products <= 160;
-  return seen.products <= (seen.groups > 1 ? 64 : 32);
+  if (seen.filters <= 4) return products <= 2048;
+  // Taps that do not meet are one product of matrices.
+  if (seen.transposed) return seen.taps > 1 && products <= 1024;
+  if (seen.filters < kVector) return products <= 160;
+  return products <= (seen.groups > 1 ? 64 : 32);
 }
 
 bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& whole) {

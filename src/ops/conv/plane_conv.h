@@ -9,10 +9,10 @@ namespace belay::ops {
 // Planes whose channels come first, FLOAT or rounded to less, with at most a clip behind. Others are turned.
 bool IsPlaneConv(const ConvArgs& args, const ConvGeometry& geometry);
 
-// What a place of the result sees of a group: so many products for each of so many filters. `places`: of a
-// plane, each remainder of a transposed one for itself.
+// What a place of the result sees of a group: so many channels through so many taps, for each of so many
+// filters. `places`: of a plane, each remainder of a transposed one for itself.
 struct SeenByAPlace {
-  int64_t groups, products, filters, places;
+  int64_t groups, channels, taps, filters, places;
   bool transposed;
 };
 // Whether other convolutions are such, too: turning would cost more than it helps.

@@ -269,6 +269,49 @@ void Deal(const PlaneRows& rows) {
   }
 }
 
+// The i-th places of all blocks, from how many elements of a row on they are left.
+template <int kStep, class D>
+HWY_ATTR int64_t WeaveBy(D d, const PlaneBlocks& blocks) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t places = blocks.n / kStep;
+  if (places < lanes) return 0;
+  for (int64_t k = 0; k < blocks.count; ++k) {
+    const float* from = blocks.from + k * blocks.from_pitch;
+    float* to = blocks.to + k * blocks.to_pitch;
+    for (int64_t i = 0; i < places; i += lanes) {
+      const int64_t at = std::min(i, places - lanes);
+      hn::Vec<D> v[kStep];
+      for (int r = 0; r < kStep; ++r) v[r] = hn::LoadU(d, from + r * blocks.apart + at);
+      if constexpr (kStep == 1) hn::StoreU(v[0], d, to + at);
+      if constexpr (kStep == 2) hn::StoreInterleaved2(v[0], v[1], d, to + at * kStep);
+      if constexpr (kStep == 3) hn::StoreInterleaved3(v[0], v[1], v[2], d, to + at * kStep);
+      if constexpr (kStep == 4) hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, to + at * kStep);
+    }
+  }
+  return places * kStep;
+}
+
+template <int kStep>
+HWY_ATTR int64_t WeaveInVectors(const PlaneBlocks& blocks) {
+  int64_t done = WeaveBy<kStep>(hn::ScalableTag<float>(), blocks);
+  if (done == 0) done = WeaveBy<kStep>(hn::CappedTag<float, 8>(), blocks);
+  if (done == 0) done = WeaveBy<kStep>(hn::CappedTag<float, 4>(), blocks);
+  return done;
+}
+
+void Weave(const PlaneBlocks& blocks) {
+  int64_t begin = 0;
+  if (blocks.step == 1) begin = WeaveInVectors<1>(blocks);
+  if (blocks.step == 2) begin = WeaveInVectors<2>(blocks);
+  if (blocks.step == 3) begin = WeaveInVectors<3>(blocks);
+  if (blocks.step == 4) begin = WeaveInVectors<4>(blocks);
+  for (int64_t k = 0; k < blocks.count && begin < blocks.n; ++k) {
+    const float* from = blocks.from + k * blocks.from_pitch;
+    float* to = blocks.to + k * blocks.to_pitch;
+    for (int64_t i = begin; i < blocks.n; ++i) to[i] = from[i % blocks.step * blocks.apart + i / blocks.step];
+  }
+}
+
 void Finish(float* row, int64_t n, float added, float low, float high) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
@@ -282,7 +325,7 @@ void Finish(float* row, int64_t n, float added, float low, float high) {
   for (; i < n; ++i) finish(one, row + i);
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &Filters, &FourRowsOf, &Deal, &Finish};
+constexpr PlaneConvLoops kLoops{&Taps, &Filters, &FourRowsOf, &Deal, &Weave, &Finish};
 const PlaneConvLoops& Loops() { return kLoops; }
 
 }  // namespace HWY_NAMESPACE

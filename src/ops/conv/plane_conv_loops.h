@@ -32,6 +32,15 @@ struct PlaneRows {
   int64_t step, first;
 };
 
+// The other way round: element i of a row of n is at place i / step of its row in block i % step.
+struct PlaneBlocks {
+  float* to;
+  int64_t to_pitch;
+  const float* from;
+  int64_t from_pitch, apart;  // from row to row, and from block to block
+  int64_t count, n, step;
+};
+
 struct PlaneConvLoops {
   static constexpr int64_t kExact = 32;
   // to[i] = bias + the sum of weights[k] * from[offsets[k] + i]
@@ -47,6 +56,8 @@ struct PlaneConvLoops {
   bool (*four_rows)(float* to, int64_t to_pitch, const PlaneTaps& taps, const PlaneColumn* columns,
                     int64_t count, int64_t pitch, int64_t n);
   void (*deal)(const PlaneRows& rows);
+  // Back from the blocks into rows.
+  void (*weave)(const PlaneBlocks& blocks);
   // row[i] + added, clipped as above
   void (*finish)(float* row, int64_t n, float added, float low, float high);
 };

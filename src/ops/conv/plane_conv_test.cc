@@ -164,10 +164,12 @@ TEST(PlaneConv, PaddingAddsNothingToAnyFilter) {
 }
 
 TEST(PlaneConv, IsNotWhatTurnedImagesAreFasterIn) {
-  EXPECT_TRUE(FewAreSeen({1, 27, 64, 400, false}));
-  EXPECT_FALSE(FewAreSeen({1, 27, 64, 49, false})) << "small planes fill no vectors";
-  EXPECT_FALSE(FewAreSeen({1, 576, 64, 400, false})) << "many products";
-  EXPECT_TRUE(FewAreSeen({1, 576, 4, 400, false})) << "... of few filters";
+  EXPECT_TRUE(FewAreSeen({1, 3, 9, 64, 400, false}));
+  EXPECT_FALSE(FewAreSeen({1, 3, 9, 64, 49, false})) << "small planes fill no vectors";
+  EXPECT_FALSE(FewAreSeen({1, 64, 9, 64, 400, false})) << "many products";
+  EXPECT_TRUE(FewAreSeen({1, 64, 9, 4, 400, false})) << "... of few filters";
+  EXPECT_TRUE(FewAreSeen({1, 64, 4, 32, 400, true}));
+  EXPECT_FALSE(FewAreSeen({1, 64, 1, 32, 400, true})) << "each place sees one tap";
 }
 
 }  // namespace

@@ -82,7 +82,9 @@ struct PlaneLayout {
   int64_t input_floats() const { return as_it_lies ? 0 : planes * plane_floats() + PlaneTaps::kSlack; }
   // The sums of one filter.
   int64_t result_floats() const { return rows_together * pitch + PlaneTaps::kSlack; }
-  int64_t scratch_floats() const { return input_floats() + widest * result_floats(); }
+  // From the sums of a remainder of the columns to those of the next.
+  int64_t sums_apart() const { return widest * result_floats(); }
+  int64_t scratch_floats() const { return input_floats() + columns.out_step * sums_apart(); }
   int64_t taps() const { return g.kernel[1] * g.kernel[2]; }
   // What PackPlaneWeights writes: the weights, and for each of the filters whether all are finite.
   int64_t weight_floats() const {
