@@ -206,7 +206,7 @@ class Builder {
     if (args_.transposed || type_ != DType::kF32 || args_.constant_weight == nullptr || IsDeep(geometry))
       return std::nullopt;
     const ConvSpec spec = SpecOf(Flattened(geometry));
-    if (args_.bf16) {
+    if (Rounds()) {
       ConvSpec rounded = spec;
       rounded.type = ConvType::kBF16;
       if (auto packed = PackBy(OneDnnConv(), rounded)) return packed;
@@ -239,6 +239,11 @@ class Builder {
   }
 
  private:
+  // Numbers that are BF16 already stay what they are.
+  bool Rounds() const {
+    return args_.bf16 || (args_.input.dtype() == DType::kBF16 && args_.weight.dtype() == DType::kBF16);
+  }
+
   ConvSpec SpecOf(const ConvGeometry& geometry) const {
     return {geometry, type_ == DType::kF64 ? ConvType::kF64 : ConvType::kF32, args_.bias.present(),
             args_.residual.present(), args_.activation};
@@ -274,8 +279,7 @@ class Builder {
       return;
     }
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
-    if (best != nullptr && type_ == DType::kF32 && args_.bf16 && !args_.transposed &&
-        ReadyRounded(*best, spec))
+    if (best != nullptr && type_ == DType::kF32 && Rounds() && !args_.transposed && ReadyRounded(*best, spec))
       return;
     if (const ConvBackend* own = OwnWay(spec)) best = own;
     if (best != nullptr && type_ == DType::kF32) {
