@@ -22,39 +22,23 @@ using graph::ModelDescription;
 using graph::ModelFile;
 using graph::ModelPort;
 
-void Load(ModelFile file, uint32_t* id, Buffer work = {}) {
+void Load(ModelFile file, uint32_t* id, Buffer work = {}, Buffer weights = {}) {
   rt::Device& device = rt::CurrentContext().device();
-  *id = graph::AddModel(std::make_shared<Model>(device, std::move(file), work));
+  *id = graph::AddModel(std::make_shared<Model>(device, std::move(file), work, weights));
 }
 
 // All of them, or none.
 void LoadBundle(std::vector<ModelFile> files, uint32_t* id) {
   rt::Device& device = rt::CurrentContext().device();
   std::vector<std::shared_ptr<Model>> models;
-  for (ModelFile& file : files) models.push_back(std::make_shared<Model>(device, std::move(file), Buffer{}));
+  for (ModelFile& file : files) models.push_back(std::make_shared<Model>(device, std::move(file)));
   *id = graph::AddBundle(std::move(models));
-}
-
-void LoadWithMemory(ModelFile file, uint32_t* id, Buffer work, Buffer weights) {
-  rt::Device& device = rt::CurrentContext().device();
-  auto model = std::make_shared<Model>(device, std::move(file), work);
-  auto check = [](const char* what, Buffer given, uint64_t need) {
-    if (given.data == nullptr) return;
-    rt::CheckDeviceRange(given.data, given.bytes, what);
-    if (given.bytes >= need) return;
-    Fail(codes::kInvalidParam, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)",
-         what, given.bytes, need);
-  };
-  check("workPtr", work, model->work_bytes());
-  check("weightPtr", weights, model->weight_bytes());
-  *id = graph::AddModel(std::move(model));
 }
 
 void QuerySize(const ModelFile& file, size_t* work, size_t* weights) {
   graph::Needs needs = graph::NeedsOf(file);
-  // Programs allocate what they are told, and zero bytes cannot be allocated.
-  *work = std::max<size_t>(needs.work_bytes, 64);
-  *weights = std::max<size_t>(needs.weight_bytes, 64);
+  *work = graph::BytesAskedFor(needs.work_bytes);
+  *weights = graph::BytesAskedFor(needs.weight_bytes);
 }
 
 const ModelPort& PortAt(const std::vector<ModelPort>& ports, size_t index, const char* what) {
@@ -120,12 +104,11 @@ void aclmdlLoadFromMem(const void* model, size_t modelSize, uint32_t* modelId) {
 }
 void aclmdlLoadFromFileWithMem(const char* modelPath, uint32_t* modelId, void* workPtr, size_t workSize,
                                void* weightPtr, size_t weightSize) {
-  LoadWithMemory(graph::ReadModelFile(modelPath), modelId, {workPtr, workSize}, {weightPtr, weightSize});
+  Load(graph::ReadModelFile(modelPath), modelId, {workPtr, workSize}, {weightPtr, weightSize});
 }
 void aclmdlLoadFromMemWithMem(const void* model, size_t modelSize, uint32_t* modelId, void* workPtr,
                               size_t workSize, void* weightPtr, size_t weightSize) {
-  LoadWithMemory(graph::ReadModelCopy(model, modelSize), modelId, {workPtr, workSize},
-                 {weightPtr, weightSize});
+  Load(graph::ReadModelCopy(model, modelSize), modelId, {workPtr, workSize}, {weightPtr, weightSize});
 }
 
 aclmdlConfigHandle* aclmdlCreateConfigHandle() {
@@ -188,8 +171,8 @@ void aclmdlLoadWithConfig(const ModelConfig& config, uint32_t* modelId) {
   }
   ModelFile file =
       from_file ? graph::ReadModelFile(config.path) : graph::ReadModelCopy(config.model, config.model_bytes);
-  LoadWithMemory(std::move(file), modelId, {config.work, config.work_bytes},
-                 {const_cast<void*>(static_cast<const void*>(config.weights)), config.weight_bytes});
+  Load(std::move(file), modelId, {config.work, config.work_bytes},
+       {const_cast<void*>(static_cast<const void*>(config.weights)), config.weight_bytes});
 }
 
 void aclmdlUnload(uint32_t modelId) { graph::RemoveModel(modelId); }

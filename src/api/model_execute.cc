@@ -155,23 +155,23 @@ struct Enqueued {
   std::shared_ptr<graph::DynamicResult> result;
 };
 
-Enqueued Enqueue(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
-                 bool waits) {
-  Enqueued run{std::move(model), nullptr, nullptr};
+Enqueued Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, bool waits) {
+  Enqueued run{graph::FindModel(id), nullptr, nullptr};
   run.instance = run.model->InstanceFor(TypesFor(*run.model, input));
   const size_t gear_inputs = run.model->file().gears.kind == Gears::kNone ? 0 : 1;
   std::vector<Buffer> inputs = BuffersOf(input, run.instance->inputs().size(), gear_inputs, "input");
   std::vector<Buffer> outputs = BuffersOf(output, run.instance->outputs().size(), 0, "output");
   if (run.instance->dynamic() && waits) run.result = std::make_shared<graph::DynamicResult>();
-  run.instance->Execute(stream, inputs, outputs, run.result);
+  graph::Loan loan = run.model->BorrowMemory();
+  loan.model = id;
+  run.instance->Execute(stream, inputs, outputs, run.result, loan);
   DescribeOutputs(*run.instance, output);
   return run;
 }
 
-void RunAndWait(std::shared_ptr<Model> model, const Dataset& input, Dataset& output, rt::Stream& stream,
-                int32_t limit_ms) {
+void RunAndWait(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, int32_t limit_ms) {
   RefuseInCallback("aclmdlExecute");
-  Enqueued run = Enqueue(std::move(model), input, output, stream, true);
+  Enqueued run = Enqueue(id, input, output, stream, true);
   WaitForStream(stream, DeadlineOf(limit_ms), codes::kRtTaskTimeout);
   if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);
 }
@@ -221,20 +221,19 @@ aclTensorDesc* aclmdlGetDatasetTensorDesc(const Dataset& dataset, size_t index) 
 }
 
 void aclmdlExecute(uint32_t modelId, const Dataset& input, Dataset& output) {
-  std::shared_ptr<Model> model = graph::FindModel(modelId);
-  rt::Stream& stream = model->OwnStream(rt::CurrentContext());
-  RunAndWait(std::move(model), input, output, stream, -1);
+  rt::Stream& stream = graph::FindModel(modelId)->OwnStream(rt::CurrentContext());
+  RunAndWait(modelId, input, output, stream, -1);
 }
 void aclmdlExecuteAsync(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream) {
-  Enqueue(graph::FindModel(modelId), input, output, stream, false);
+  Enqueue(modelId, input, output, stream, false);
 }
 void aclmdlExecuteV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
                      const graph::ExecConfig& handle) {
-  RunAndWait(graph::FindModel(modelId), input, output, stream, handle.stream_timeout_ms);
+  RunAndWait(modelId, input, output, stream, handle.stream_timeout_ms);
 }
 void aclmdlExecuteAsyncV2(uint32_t modelId, const Dataset& input, Dataset& output, rt::Stream& stream,
                           const graph::ExecConfig&) {
-  Enqueue(graph::FindModel(modelId), input, output, stream, false);
+  Enqueue(modelId, input, output, stream, false);
 }
 
 aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle() {

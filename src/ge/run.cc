@@ -204,7 +204,7 @@ std::vector<Tensor> RunOnHost(Model& model, const std::vector<Tensor>& inputs) {
     return results;
   }
   for (const ModelPort& port : instance->outputs()) to.push_back(scratch.New(port.bytes));
-  instance->Execute(stream, from, to);
+  instance->Execute(stream, from, to, nullptr, model.BorrowMemory());
   api::WaitForStream(stream, -1, codes::kRtTaskTimeout);
   for (size_t i = 0; i < to.size(); ++i) {
     results.push_back(HostCopy(instance->outputs()[i].type, rt::View(to[i].data, to[i].bytes), to[i].bytes));
@@ -239,7 +239,7 @@ void RunOnStream(Model& model, rt::Stream& stream, const std::vector<Tensor>& in
     to.push_back({outputs[i].GetData(), outputs[i].GetSize()});
     rt::CheckDeviceRange(to.back().data, to.back().bytes, "outputs");
   }
-  instance->Execute(stream, from, to);
+  instance->Execute(stream, from, to, nullptr, model.BorrowMemory());
   for (size_t i = 0; i < ports.size(); ++i) DescribeResult(outputs[i], ports[i].type);
 }
 

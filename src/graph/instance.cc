@@ -78,11 +78,12 @@ class InstanceArguments final : public rt::LaunchArguments {
  public:
   InstanceArguments(std::shared_ptr<Instance> instance, std::span<const Buffer> inputs,
                     std::span<const Buffer> outputs, const WrittenBytes& written,
-                    std::shared_ptr<DynamicResult> result)
+                    std::shared_ptr<DynamicResult> result, const Loan& loan)
       : instance_(std::move(instance)),
         inputs_(inputs.begin(), inputs.end()),
         outputs_(outputs.begin(), outputs.end()),
-        result_(std::move(result)) {
+        result_(std::move(result)),
+        loan_(loan) {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer input = Used(inputs_[i], instance_->inputs()[i]);
       if (!input.read_now && !written.Overlap(input)) continue;
@@ -100,6 +101,9 @@ class InstanceArguments final : public rt::LaunchArguments {
 
   // Inputs that lie where outputs do are read as the execution begins, all others while it lasts.
   void Ranges(rt::RangeVisitor& visit) const override {
+    if (loan_.model != 0) visit.RunsModel(loan_.model);
+    if (loan_.work.bytes != 0) visit.Writes(loan_.work.data, loan_.work.bytes);
+    if (loan_.weights.bytes != 0) visit.Reads(loan_.weights.data, loan_.weights.bytes);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer used = Used(inputs_[i], instance_->inputs()[i]);
       if (used.bytes != 0 && !used.read_now) visit.Reads(used.data, used.bytes);
@@ -125,6 +129,7 @@ class InstanceArguments final : public rt::LaunchArguments {
   std::vector<Buffer> inputs_, outputs_;
   std::vector<Copy> copies_;
   std::shared_ptr<DynamicResult> result_;
+  const Loan loan_;
 };
 
 namespace {
@@ -372,7 +377,7 @@ std::shared_ptr<OpListener> Instance::listener() {
 }
 
 void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-                       std::shared_ptr<DynamicResult> result) {
+                       std::shared_ptr<DynamicResult> result, const Loan& loan) {
   if (!alive()) {
     Fail(codes::kGeLoadModel, "model-memory-gone",
          "the device was reset since the model was loaded, and its memory is gone; load it again");
@@ -381,7 +386,7 @@ void Instance::Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::
   CheckBuffers(outputs, outputs_, "output");
   const WrittenBytes written(outputs, outputs_);
   model_->Execute(stream, std::make_unique<InstanceArguments>(shared_from_this(), inputs, outputs, written,
-                                                              std::move(result)));
+                                                              std::move(result), loan));
 }
 
 Needs NeedsOf(const Graph& graph, std::span<const ValueType> inputs, const BuildOptions* optimise) {

@@ -21,6 +21,13 @@ struct Buffer {
   bool read_now = false;  // the call reads it, so what it holds may change before the execution
 };
 
+// Memory of the caller that an execution works on, beside its inputs and outputs, and the loaded model that
+// it is one of.
+struct Loan {
+  Buffer work, weights;
+  uint32_t model = 0;  // its number; 0: it is none's
+};
+
 // What an execution of a dynamic graph leaves: its outputs, when the task has run. Those that were given a
 // buffer may lie there.
 struct DynamicResult {
@@ -46,7 +53,7 @@ class Instance : public std::enable_shared_from_this<Instance> {
   // Executions of one instance run one after another. An output of a dynamic graph without data is only
   // left in `result`.
   void Execute(rt::Stream& stream, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-               std::shared_ptr<DynamicResult> result = nullptr);
+               std::shared_ptr<DynamicResult> result = nullptr, const Loan& loan = {});
 
   // Is told of each operator that runs from now on; null: nobody.
   void Listen(std::shared_ptr<OpListener> listener);

@@ -150,6 +150,20 @@ ModelDescription DescribePorts(const ModelFile& file, std::vector<ModelPort> inp
   return description;
 }
 
+void NeedMemory(const char* what, Buffer given, uint64_t need) {
+  if (given.data == nullptr) return;
+  rt::CheckDeviceRange(given.data, given.bytes, what);
+  if (given.bytes >= need) return;
+  Fail(codes::kInvalidParam, "model-memory-short", "{} has {} bytes; the model needs {} (aclmdlQuerySize)",
+       what, given.bytes, need);
+}
+
+// As much of it as aclmdlQuerySize asks for: what a program gives beyond may be another model's.
+Buffer Lent(Buffer given, uint64_t need) {
+  if (given.data == nullptr) return {};
+  return {given.data, std::min<size_t>(given.bytes, BytesAskedFor(need))};
+}
+
 struct Registry {
   std::mutex lock;
   std::map<uint32_t, std::shared_ptr<Model>> models;
@@ -166,10 +180,20 @@ Dataset::~Dataset() {
   }
 }
 
-Model::Model(rt::Device& device, ModelFile file, Buffer work)
+Model::Model(rt::Device& device, ModelFile file, Buffer work, Buffer weights)
     : device_(device), file_(std::move(file)), work_(work) {
   BeginSequences(file_.graph);
   MainInstance();  // what cannot run is refused while it is loaded
+  NeedMemory("workPtr", work, work_bytes());
+  NeedMemory("weightPtr", weights, weight_bytes());
+  loan_ = {Lent(work, work_bytes()), Lent(weights, weight_bytes())};
+}
+
+Loan Model::BorrowMemory() const {
+  if (loan_.work.bytes != 0) rt::CheckDeviceRange(loan_.work.data, loan_.work.bytes, "the model's workPtr");
+  if (loan_.weights.bytes != 0)
+    rt::CheckDeviceRange(loan_.weights.data, loan_.weights.bytes, "the model's weightPtr");
+  return loan_;
 }
 
 Model::~Model() {
@@ -351,10 +375,14 @@ void RemoveBundle(uint32_t id) {
   std::vector<uint32_t> models = ModelsOfBundle(id);
   std::vector<std::shared_ptr<Model>> gone;  // destroyed when the lock is free again
   for (uint32_t model : models) gone.push_back(FindLoaded(model));
-  Registry& registry = TheRegistry();
-  std::lock_guard guard(registry.lock);
-  for (uint32_t model : models) registry.models.erase(model);
-  registry.bundles.erase(id);
+  {
+    Registry& registry = TheRegistry();
+    std::lock_guard guard(registry.lock);
+    for (uint32_t model : models) registry.models.erase(model);
+    registry.bundles.erase(id);
+  }
+  if (!rt::Observers::any()) return;
+  for (uint32_t model : models) rt::TellDestroyed(model);
 }
 
 void RemoveModelsOf(int device) {

@@ -2,6 +2,7 @@
 // programs describe models and pass their buffers with.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <list>
 #include <map>
@@ -68,7 +69,8 @@ extern HandleTable<ExecConfig, HandleKind::kExecConfig> g_exec_configs;
 
 class Model {
  public:
-  Model(rt::Device& device, ModelFile file, Buffer work);
+  // Memory of the caller, or none; the engine keeps weights in its own all the same.
+  Model(rt::Device& device, ModelFile file, Buffer work = {}, Buffer weights = {});
   ~Model();
 
   rt::Device& device() const { return device_; }
@@ -87,6 +89,9 @@ class Model {
   const ModelDescription& description();
   uint64_t work_bytes();
   uint64_t weight_bytes();
+
+  // What of the caller's memory an execution may touch; throws where it was freed.
+  Loan BorrowMemory() const;
 
   // Is told of each operator that runs from now on, whatever the sizes; null: nobody.
   void Listen(std::shared_ptr<OpListener> listener);
@@ -111,6 +116,7 @@ class Model {
   rt::Device& device_;
   ModelFile file_;
   Buffer work_;
+  Loan loan_;
   std::mutex lock_;
   std::list<Entry> instances_;  // the latest first
   std::optional<ModelDescription> description_;
@@ -119,6 +125,9 @@ class Model {
   HandleBits stream_ = 0;
   std::deque<KeptMemory> kept_;
 };
+
+// Programs allocate as much as aclmdlQuerySize says, and zero bytes cannot be allocated.
+constexpr uint64_t BytesAskedFor(uint64_t need) { return std::max<uint64_t>(need, 64); }
 
 // What a model takes once it is loaded. Where the shapes come with the data it takes nothing ahead.
 Needs NeedsOf(const ModelFile& file);

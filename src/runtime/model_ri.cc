@@ -152,6 +152,7 @@ void ModelRI::Ranges(uint64_t turn, RangeVisitor& visit) {
       if (t->number == turn && t->arguments != nullptr) return t->arguments->Ranges(visit);
     }
   }
+  visit.RunsModel(g_models.HandleOf(this));
   for (uint32_t n : graph_->order()) {
     const Task& task = graph_->nodes()[n].task;
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, visit);

@@ -59,6 +59,9 @@ class RangeVisitor {
   // The operators that a task group stands for: a launch takes them, an update replaces them.
   virtual void TakesGroup(uint64_t /*handle*/) {}
   virtual void ReplacesGroup(uint64_t /*handle*/) {}
+  // The model that it runs: the handle of a captured one, the number of a loaded one, of which no two
+  // executions may be under way.
+  virtual void RunsModel(uint64_t /*model*/) {}
   // It runs when that stream has got there.
   virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
   // It waits for what has no position yet: a value in memory, a record to come.

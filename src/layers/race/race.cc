@@ -98,6 +98,9 @@ struct Race::Touches final : rt::RangeVisitor {
   }
   void TakesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), false, false}); }
   void ReplacesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), true, false}); }
+  void RunsModel(uint64_t model) override {
+    accesses.push_back({ModelBytes(model), IsLoadedModel(model), false});
+  }
   void WaitsFor(const rt::Stream& source, uint64_t position) override {
     waits.emplace_back(&source, position);
   }
@@ -259,7 +262,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
 void Race::Tidy() {
   shadow_.Forget(
       [&](uint64_t block, uintptr_t at) {
-        if (IsGroup(block)) return false;
+        if (IsGroup(block) || IsModel(block)) return false;
         if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
         return SerialOf(reinterpret_cast<const void*>(at)) != block;
       },
@@ -437,25 +440,56 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
   registered_count_.store(registered_.size(), std::memory_order_release);
 }
 
-void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
-  const std::string call = core_.call_name(block.call);
+// Of each use that the host does not know to be over `make` tells: given the user, whether it writes, the
+// places of the report's second half and of this call.
+template <class Make>
+void Race::TellUsers(const Bytes& bytes, const std::string& call, const Make& make) {
   std::lock_guard guard(lock_);
   Spot spot;
   shadow_.Check(
-      {serial, block.base, block.base + block.bytes}, true,
-      [&](const Mark& before) { return host_.Knows(before.by); },
+      bytes, true, [&](const Mark& before) { return host_.Knows(before.by); },
       [&](const Conflict& conflict) {
         if (spot.lane == 0) spot = SpotOfHost(SiteOfHost(call));
         const Site& user = sites_[conflict.first.site];
-        const bool told =
-            layers::Tell({"free-while-used",
-                          call + " of a block of " + std::to_string(block.bytes) + " bytes that stream " +
-                              std::to_string(user.stream) + (conflict.first_writes ? " writes" : " reads"),
-                          {{"freed by " + call, layers::ThisStack(), spot.Words()},
-                           Told("used by", user, {'s', user.stream, conflict.first.by.position})},
-                          "wait for stream " + std::to_string(user.stream) + " before the block is freed"});
-        if (told) window_.Write();
+        const layers::Place used = Told("used by", user, {'s', user.stream, conflict.first.by.position});
+        if (layers::Tell(make(user, conflict.first_writes, used, spot.Words()))) window_.Write();
       });
+}
+
+void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
+  const std::string call = core_.call_name(block.call);
+  TellUsers({serial, block.base, block.base + block.bytes}, call,
+            [&](const Site& user, bool writes, const layers::Place& used, const std::string& here) {
+              const std::string stream = "stream " + std::to_string(user.stream);
+              return layers::Report{"free-while-used",
+                                    call + " of a block of " + std::to_string(block.bytes) + " bytes that " +
+                                        stream + (writes ? " writes" : " reads"),
+                                    {{"freed by " + call, layers::ThisStack(), here}, used},
+                                    "wait for " + stream + " before the block is freed"};
+            });
+}
+
+Bytes Race::ModelBytes(uint64_t model) {
+  constexpr uint64_t kLoaded = uint64_t{1} << 56;  // handles of one kind have all below
+  return {kModel | (IsLoadedModel(model) ? kLoaded : 0) | (model & (kLoaded - 1)), 0, 1};
+}
+
+// Models only: a stream waits for its tasks, and what has waited for an event needs it no more.
+void Race::Destroyed(uint64_t handle) {
+  const std::string call = core_.call_name(core_.current_call());
+  const bool loaded = IsLoadedModel(handle) && call.ends_with("Unload");
+  const bool captured =
+      KindOf(handle) == static_cast<uint8_t>(HandleKind::kModel) && call == "aclmdlRIDestroy";
+  if ((!loaded && !captured) || core_.in_callback()) return;
+  TellUsers(ModelBytes(handle), call,
+            [&](const Site& user, bool, const layers::Place& used, const std::string& here) {
+              const std::string stream = "stream " + std::to_string(user.stream);
+              return layers::Report{
+                  "destroy-while-used",
+                  call + " of a model that " + stream + " runs",
+                  {{"in " + call, layers::ThisStack(), here}, used},
+                  "wait for " + stream + " before the model is " + (loaded ? "unloaded" : "destroyed")};
+            });
 }
 
 // --- undefined bytes
@@ -647,6 +681,8 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
             std::to_string(block.bytes);
   }
   if (IsGroup(conflict.bytes.block)) what += ": the operators of a task group";
+  if (IsModel(conflict.bytes.block))
+    what += ": the memory of a loaded model, which serves one execution at a time";
   if (by_memory)
     what += ", " + std::to_string(conflict.bytes.begin) +
             " bytes into memory that is mapped at several addresses";

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/handle_table.h"
 #include "layers/race/aliases.h"
 #include "layers/race/clock.h"
 #include "layers/race/host_budget.h"
@@ -55,6 +56,7 @@ class Race final : public rt::Observer {
   void Freed(const rt::Block& block, rt::FreedBy why) override;
   void WrittenUnseen(const void* p) override;
   void EndedDevice(int device) override;
+  void Destroyed(uint64_t handle) override;
 
   // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
   // `all`: whatever that costs.
@@ -100,6 +102,8 @@ class Race final : public rt::Observer {
   void Share(const rt::Block& block);
   uint64_t SerialOf(const void* p) const { return FindHolder(p).held.serial; }
   void TellUsersOf(const rt::Block& block, uint64_t serial);
+  template <class Make>
+  void TellUsers(const Bytes& bytes, const std::string& call, const Make& make);
   Line& LineOf(const rt::Stream& stream) {
     Line* known = latest_lines_[stream.id() % latest_lines_.size()];
     const bool same = known != nullptr && known->stream == &stream && known->id == stream.id();
@@ -148,6 +152,11 @@ class Race final : public rt::Observer {
   // The operators of task groups are judged as if they were a byte.
   static constexpr uint64_t kGroup = uint64_t{1} << 61;
   static bool IsGroup(uint64_t block) { return block >> 61 == 1; }
+  // So is what a model has of its own: replays of a captured one read it, executions of a loaded one write.
+  static constexpr uint64_t kModel = uint64_t{1} << 60;
+  static bool IsModel(uint64_t block) { return block >> 60 == 1; }
+  static Bytes ModelBytes(uint64_t model);
+  static bool IsLoadedModel(uint64_t model) { return KindOf(model) == 0; }
   static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }
 
   const rt::CoreFacts core_;

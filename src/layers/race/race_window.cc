@@ -8,7 +8,7 @@
 namespace belay::race {
 namespace {
 
-Event::Kind KindOf(const rt::Task& task) {
+Event::Kind EventKindOf(const rt::Task& task) {
   switch (task.type->task_class) {
     case rt::TaskClass::kRecord:
       return Event::Kind::kRecord;
@@ -27,7 +27,7 @@ uint32_t Race::Remember(const rt::Task& task, const Waits& waits, const Spot& sp
   std::vector<Spot> after;
   for (const auto& [source, position] : waits) after.push_back({'s', source->id(), position});
   const uint32_t site = SiteOf(task, spot.number);
-  window_.AddTask(KindOf(task), spot, site, std::move(after));
+  window_.AddTask(EventKindOf(task), spot, site, std::move(after));
   return site;
 }
 

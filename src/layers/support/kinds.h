@@ -21,6 +21,9 @@ inline constexpr Kind kKinds[] = {
     {"free-while-used", "Memory is freed while a task uses it",
      "A block is freed while a task that touches it was submitted and the host does not know it to be over. A free waits for "
      "nothing."},
+    {"destroy-while-used", "A model is destroyed while it runs",
+     "A loaded model is unloaded, or a captured one destroyed, while an execution of it was submitted and the host does not "
+     "know it to be over."},
     {"use-after-free", "Freed memory is used",
      "A call gives the address of a block that was freed, or launches a model that was captured with one."},
     {"beyond-end", "An access runs over the end of its block",

@@ -135,6 +135,26 @@ TEST_F(Model, LoadsFromMemoryAndWithMemory) {
       ACL_ERROR_INVALID_PARAM);
 }
 
+TEST_F(Model, MemoryThatWasGivenMustLive) {
+  std::string path = Compile(onnx_builder::SixTimes({4}));
+  DeviceBuffer x(16), y(16);
+  Dataset in(x.buffer()), out(y.buffer());
+  for (const char* which : {"workPtr", "weightPtr"}) {
+    const bool is_work = which == std::string("workPtr");
+    void* memory = nullptr;
+    uint32_t id = 0;
+    ASSERT_EQ(aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclmdlLoadFromFileWithMem(path.c_str(), &id, is_work ? memory : nullptr, is_work ? 4096 : 0,
+                                        is_work ? nullptr : memory, is_work ? 0 : 4096),
+              ACL_SUCCESS);
+    EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_SUCCESS);
+    EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+    EXPECT_EQ(aclmdlExecute(id, in.get(), out.get()), ACL_ERROR_INVALID_PARAM);
+    EXPECT_THAT(LastMessage(), testing::HasSubstr(which));
+    EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
+  }
+}
+
 TEST_F(Model, LoadsByConfiguration) {
   std::string path = Compile(onnx_builder::SixTimes({1}));
   aclmdlConfigHandle* config = aclmdlCreateConfigHandle();

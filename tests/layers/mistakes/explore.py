@@ -16,6 +16,10 @@ import tempfile
 NO_DIFFERENCE = {
     "TheHostReadsBeforeTheCollectiveIsOver": "the other rank comes after the load",
     "OneModelOnTwoStreams": "both launches write the same",
+    "ALoadedModelOnTwoStreams": "its executions take turns here",
+    "ALoadedModelByTwoCalls": "its executions take turns here",
+    "TwoModelsShareWorkMemory": "one launch at a time",
+    "TheWorkMemoryOfAModelIsFilled": "nothing of an execution is left there",
     "OneWorkspaceForTwoStreams": "the operator leaves its workspace alone here",
     "ABufferComesRoundTooEarly": "the last round writes over the result of the first",
     "ATimeoutIsIgnored": "what was not waited for cannot run before the load",

@@ -221,3 +221,25 @@ MISTAKE(AnUpdateIsNotWaitedFor, "race") {
   Wait(c);
   End(graph.model, a);
 }
+
+MISTAKE(AModelIsDestroyedWhileItRuns, "destroy-while-used") {
+  Begin(a);
+  Fill(x, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, b);  // [2]
+  if (mended) Wait(b);
+  OK(aclmdlRIDestroy(model));  // [1]
+}
+
+// What is waited for comes behind another stream's replay.
+MISTAKE(AModelIsDestroyedBehindTheWrongWait, "destroy-while-used") {
+  Begin(a);
+  Copy(y, x, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, b);  // [2]
+  if (mended) Link(b, c);
+  Copy(z, x, c);
+  Wait(c);
+  OK(aclmdlRIDestroy(model));  // [1]
+  Wait(b);
+}

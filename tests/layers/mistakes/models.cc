@@ -9,25 +9,43 @@ namespace {
 
 constexpr size_t kModelBytes = 24;  // six floats in, six out
 
-// The model with these buffers.
-struct Loaded {
-  uint32_t id = 0;
+// What a model reads and writes.
+struct Buffers {
   aclmdlDataset* input = aclmdlCreateDataset();
   aclmdlDataset* output = aclmdlCreateDataset();
-  Loaded(void* from, void* to) {
-    OK(aclmdlLoadFromFile(model_file.c_str(), &id));
+  Buffers(void* from, void* to) {
     OK(aclmdlAddDatasetBuffer(input, aclCreateDataBuffer(from, kModelBytes)));
     OK(aclmdlAddDatasetBuffer(output, aclCreateDataBuffer(to, kModelBytes)));
   }
-  ~Loaded() {
-    OK(aclrtSynchronizeDevice());
-    OK(aclmdlUnload(id));
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+  ~Buffers() {
     for (aclmdlDataset* dataset : {input, output}) {
       OK(aclDestroyDataBuffer(aclmdlGetDatasetBuffer(dataset, 0)));
       OK(aclmdlDestroyDataset(dataset));
     }
   }
-  int Execute(aclrtStream stream) const { return aclmdlExecuteAsync(id, input, output, stream); }
+};
+
+// The model with these buffers, and with memory of the program's own if it gives some.
+struct Loaded : Buffers {
+  uint32_t id = 0;
+  Loaded(void* from, void* to, void* work = nullptr, void* weights = nullptr) : Buffers(from, to) {
+    OK(aclmdlLoadFromFileWithMem(model_file.c_str(), &id, work, work == nullptr ? 0 : kBytes, weights,
+                                 weights == nullptr ? 0 : kBytes));
+  }
+  ~Loaded() {
+    OK(aclrtSynchronizeDevice());
+    Unload();
+  }
+  void Unload() {
+    if (id != 0) OK(aclmdlUnload(id));
+    id = 0;
+  }
+  int Execute(aclrtStream stream) const { return Execute(*this, stream); }
+  int Execute(const Buffers& on, aclrtStream stream) const {
+    return aclmdlExecuteAsync(id, on.input, on.output, stream);
+  }
 };
 
 }  // namespace
@@ -89,4 +107,101 @@ MISTAKE(TheInputOfAModelIsFreedWhileItRuns, "free-while-used") {
 MISTAKE(AModelIsGivenHostMemory, "host-memory-on-device") {
   Loaded model(mended ? x : host, y);
   TWIN(model.Execute(a));  // [1]
+}
+
+MISTAKE(AModelIsUnloadedWhileItRuns, "destroy-while-used") {
+  Loaded model(x, y);
+  OK(model.Execute(a));  // [2]
+  if (mended) Wait(a);
+  model.Unload();  // [1]
+}
+
+// Of another stream than the one that it runs on.
+MISTAKE(AModelIsUnloadedBehindTheWrongWait, "destroy-while-used") {
+  Loaded model(x, y);
+  OK(model.Execute(a));  // [2]
+  Wait(mended ? a : b);
+  model.Unload();  // [1]
+}
+
+MISTAKE(AModelIsUnloadedByAnotherThread, "destroy-while-used") {
+  Loaded model(x, y);
+  OK(model.Execute(a));  // [2]
+  InThread([&] {
+    if (mended) Wait(a);
+    model.Unload();  // [1]
+  });
+}
+
+// With buffers of their own, and yet both work in what the model has.
+MISTAKE(ALoadedModelOnTwoStreams, "race") {
+  Loaded model(x, y);
+  Buffers others(z, static_cast<char*>(z) + 512);
+  OK(model.Execute(a));  // [1]
+  if (mended) Link(a, b);
+  OK(model.Execute(others, b));  // [2]
+}
+
+MISTAKE(ALoadedModelByTwoCalls, "race") {
+  Loaded model(x, y);
+  Buffers others(z, static_cast<char*>(z) + 512);
+  OK(model.Execute(a));  // [1]
+  if (mended) Wait(a);
+  OK(aclmdlExecute(model.id, others.input, others.output));  // [2]
+}
+
+// Weights may be shared, as they are only read.
+MISTAKE(TwoModelsShareWorkMemory, "race") {
+  void *work = NewBlock(), *weights = NewBlock();
+  {
+    Loaded first(x, y, work, weights), second(z, static_cast<char*>(z) + 512, work, weights);
+    OK(first.Execute(a));                // [1]
+    OK(second.Execute(mended ? a : b));  // [2]
+  }
+  Free(work), Free(weights);
+}
+
+MISTAKE(TheWorkMemoryOfAModelIsFilled, "race") {
+  void* work = NewBlock();
+  {
+    Loaded model(x, y, work);
+    OK(model.Execute(a));  // [1]
+    if (mended) Link(a, b);
+    Fill(work, b);  // [2]
+  }
+  Free(work);
+}
+
+MISTAKE(TheWorkMemoryOfAModelIsFreedWhileItRuns, "free-while-used") {
+  void* work = NewBlock();
+  Loaded model(x, y, work);
+  OK(model.Execute(a));  // [2]
+  if (mended) Wait(a);
+  Free(work);  // [1]
+}
+
+MISTAKE(TheWeightsOfAModelAreFreedWhileItRuns, "free-while-used") {
+  void* weights = NewBlock();
+  Loaded model(x, y, nullptr, weights);
+  OK(model.Execute(a));  // [2]
+  if (mended) Wait(a);
+  Free(weights);  // [1]
+}
+
+MISTAKE(TheWorkMemoryOfAModelIsGone, "use-after-free") {
+  void* work = NewBlock();  // [3]
+  Loaded model(x, y, work);
+  if (!mended) Free(work);  // [2]
+  TWIN(model.Execute(a));   // [1]
+  Wait(a);
+  if (mended) Free(work);
+}
+
+MISTAKE(TheWeightsOfAModelAreGone, "use-after-free") {
+  void* weights = NewBlock();  // [3]
+  Loaded model(x, y, nullptr, weights);
+  if (!mended) Free(weights);  // [2]
+  TWIN(model.Execute(a));      // [1]
+  Wait(a);
+  if (mended) Free(weights);
 }

@@ -115,6 +115,7 @@ def main():
         name, kind, file, number = line.split("\t")
         lines, marks = marks_of(file, int(number))
         assert marks, f"{name} has no marks"
+        assert name not in mistakes, f"there are two of {name}"
         mistakes[name] = {"kind": kind, "file": file, "lines": lines, "marks": marks}
     names = asked.names
     if not sees_what_threads_do():
