@@ -42,7 +42,7 @@ float aclFloat16ToFloat(aclFloat16 value) { return ToFloat(tensor::Half{value});
 aclFloat16 aclFloatToFloat16(float value) { return tensor::ToHalf(value).bits; }
 
 aclDataBuffer* aclCreateDataBuffer(void* data, size_t size) {
-  return reinterpret_cast<aclDataBuffer*>(tensor::g_data_buffers.Create(data, size));
+  return AsNewHandle<aclDataBuffer*>(tensor::g_data_buffers.Create(data, size));
 }
 
 void aclDestroyDataBuffer(const DataBuffer& dataBuffer) {
@@ -66,11 +66,13 @@ aclTensorDesc* aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
   desc.dtype = static_cast<DType>(dataType);
   desc.format = desc.storage_format = desc.origin_format = FormatOf(format);
   desc.dims = desc.storage_dims = desc.origin_dims = CheckedDims(dims, numDims);
-  return reinterpret_cast<aclTensorDesc*>(tensor::g_tensor_descs.Create(std::move(desc)));
+  return AsNewHandle<aclTensorDesc*>(tensor::g_tensor_descs.Create(std::move(desc)));
 }
 
 void aclDestroyTensorDesc(const TensorDesc& desc) {
-  tensor::g_tensor_descs.Destroy(tensor::g_tensor_descs.HandleOf(&desc));
+  const HandleBits handle = tensor::g_tensor_descs.HandleOf(&desc);
+  tensor::g_tensor_descs.Destroy(handle);
+  if (rt::Observers::any()) rt::TellDestroyed(handle);
 }
 
 void aclSetTensorShapeRange(TensorDesc& desc, size_t dimsCount,

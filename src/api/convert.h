@@ -38,6 +38,14 @@ Handle AsHandle(HandleBits bits) {
   return reinterpret_cast<Handle>(bits);
 }
 
+// The same of what has just been made, and the program has to destroy.
+template <class Handle>
+Handle AsNewHandle(HandleBits bits) {
+  if (bits != 0 && rt::Observers::any()) [[unlikely]]
+    rt::TellCreated(bits);
+  return AsHandle<Handle>(bits);
+}
+
 // Of which kind the handles of a table are; for decltype.
 template <class T, HandleKind kKind, uint32_t kMaxSlots>
 std::integral_constant<HandleKind, kKind> KindIn(const HandleTable<T, kKind, kMaxSlots>& table);

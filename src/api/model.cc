@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "graph/passes/editor.h"
 #include "runtime/context.h"
+#include "runtime/observer.h"
 
 namespace belay::api {
 namespace {
@@ -25,6 +26,7 @@ using graph::ModelPort;
 void Load(ModelFile file, uint32_t* id, Buffer work = {}, Buffer weights = {}) {
   rt::Device& device = rt::CurrentContext().device();
   *id = graph::AddModel(std::make_shared<Model>(device, std::move(file), work, weights));
+  if (rt::Observers::any()) rt::TellCreated(*id);
 }
 
 // All of them, or none.
@@ -33,6 +35,8 @@ void LoadBundle(std::vector<ModelFile> files, uint32_t* id) {
   std::vector<std::shared_ptr<Model>> models;
   for (ModelFile& file : files) models.push_back(std::make_shared<Model>(device, std::move(file)));
   *id = graph::AddBundle(std::move(models));
+  if (!rt::Observers::any()) return;
+  for (uint32_t model : graph::ModelsOfBundle(*id)) rt::TellCreated(model);
 }
 
 void QuerySize(const ModelFile& file, size_t* work, size_t* weights) {
@@ -199,9 +203,11 @@ void aclmdlBundleGetModelId(uint32_t bundleId, size_t index, uint32_t* modelId) 
 
 // --- description
 
-aclmdlDesc* aclmdlCreateDesc() { return AsHandle<aclmdlDesc*>(graph::g_model_descriptions.Create()); }
+aclmdlDesc* aclmdlCreateDesc() { return AsNewHandle<aclmdlDesc*>(graph::g_model_descriptions.Create()); }
 void aclmdlDestroyDesc(ModelDescription& modelDesc) {
-  graph::g_model_descriptions.Destroy(graph::g_model_descriptions.HandleOf(&modelDesc));
+  const HandleBits handle = graph::g_model_descriptions.HandleOf(&modelDesc);
+  graph::g_model_descriptions.Destroy(handle);
+  if (rt::Observers::any()) rt::TellDestroyed(handle);
 }
 void aclmdlGetDesc(ModelDescription& modelDesc, uint32_t modelId) {
   modelDesc = graph::FindModel(modelId)->description();

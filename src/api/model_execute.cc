@@ -195,7 +195,7 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
 
 }  // namespace
 
-aclmdlDataset* aclmdlCreateDataset() { return AsHandle<aclmdlDataset*>(graph::g_datasets.Create()); }
+aclmdlDataset* aclmdlCreateDataset() { return AsNewHandle<aclmdlDataset*>(graph::g_datasets.Create()); }
 void aclmdlDestroyDataset(const Dataset& dataset) {
   const HandleBits handle = graph::g_datasets.HandleOf(&dataset);
   graph::g_datasets.Destroy(handle);

@@ -31,6 +31,10 @@ void DestroyStream(rt::Stream& stream, bool force) {
          "the default stream goes with its context; it cannot be destroyed");
   }
   HandleBits handle = stream.handle();
+  if (rt::Observers::any() && rt::Capture::InfoOf(stream).state == rt::CaptureState::kActive)
+    rt::TellRemark(
+        "spoiled-capture",
+        fmt::format("stream {} is being captured, and the capture gives no model without it", stream.id()));
   rt::Context::DestroyStream(stream, force);
   ForgetSubscription(handle);
 }

@@ -31,6 +31,10 @@ void TellFreed(Block block, FreedBy why) noexcept {
   Observers::Tell([&](Observer& o) { o.Freed(block, why); });
 }
 
+void TellCreated(uint64_t handle) noexcept {
+  Observers::Tell([&](Observer& o) { o.Created(handle); });
+}
+
 void TellDestroyed(uint64_t handle) noexcept {
   Observers::Tell([&](Observer& o) { o.Destroyed(handle); });
 }

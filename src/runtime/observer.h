@@ -97,9 +97,14 @@ class Observer {
   virtual void WrittenUnseen(const void* /*p*/) {}
   // All blocks of a device have been freed with it.
   virtual void EndedDevice(int /*device*/) {}
+  // There is this object from now on, which nothing but the program destroys: a dataset, a data buffer, a
+  // description, a loaded model (by its number).
+  virtual void Created(uint64_t /*handle*/) {}
   // This handle, or number of a loaded model, leads nowhere from now on. Not told of what an operator takes:
   // of tensors and the like there are too many.
   virtual void Destroyed(uint64_t /*handle*/) {}
+  // The program ends the runtime's use, and nothing has gone yet.
+  virtual void Finalizing() {}
   virtual void Refused(const Refusal& /*refusal*/) {}
   virtual void Remarked(const Remark& /*remark*/) {}
   // The calling thread is in a function of the C++ interface of graphs, which began then (NowNs: before the
@@ -176,6 +181,7 @@ class Observers {
 // The call is that of the thread.
 [[gnu::cold, gnu::noinline]] void TellAllocated(Block block) noexcept;
 [[gnu::cold, gnu::noinline]] void TellFreed(Block block, FreedBy why) noexcept;
+[[gnu::cold, gnu::noinline]] void TellCreated(uint64_t handle) noexcept;
 [[gnu::cold, gnu::noinline]] void TellDestroyed(uint64_t handle) noexcept;
 [[gnu::cold, gnu::noinline]] void TellWrittenUnseen(const void* p) noexcept;
 [[gnu::cold, gnu::noinline]] void TellRemark(const char* id, std::string_view sentence) noexcept;

@@ -143,6 +143,7 @@ void StopLocked() {
          "there is nothing to end: aclInit was not called, or aclFinalize was already");
   }
   CallbackScope scope;  // of the program that are called on the way
+  Observers::Tell([](Observer& o) { o.Finalizing(); });
   g_starts = 0;
   SetState(ProcessState::kEnding);
   WaitForCallsInFlight(&FreeCalls);

@@ -1,5 +1,7 @@
 #include "layers/memory/memory.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
@@ -21,6 +23,7 @@ constexpr std::string_view kMendJoin =
 
 constexpr layers::KindId kBadFree = "bad-free";
 constexpr std::string_view kNotMapped = "memory-not-mapped";
+constexpr std::string_view kNoContext = "no-context";
 
 // Refusals of what was destroyed, or never was there.
 constexpr std::string_view kOfObjects[] = {"handle", "stream-handle", "object-stale", "executor-spent",
@@ -52,6 +55,8 @@ constexpr Rule kRules[] = {
     {"op-workspace-short", "short-workspace", "give the second stage the workspace that the first asked for"},
     {"stream-other-context", kWrongContext,
      "make the context current that the stream was created in (aclrtSetCurrentContext, aclrtSetDevice)"},
+    {kNoContext, kWrongContext,
+     "set a device, or make a context current, in each thread (aclrtSetDevice, aclrtSetCurrentContext)"},
     {"model-device", kWrongContext, "launch the model on a stream of the device that it was captured on"},
     {"capture-unsafe-call", kSpoiledCapture,
      "make the call before or after the capture, or in relaxed mode (aclmdlRICaptureThreadExchangeMode)"},
@@ -68,9 +73,10 @@ constexpr Rule kRules[] = {
      "wait in a thread of the program, or let a later task do the work"},
 };
 
-// The same of what is no error.
+// The same of calls that succeed.
 constexpr Rule kRemarks[] = {
     {"results-overlap", "results-overlap", "give each result memory of its own, of as many bytes as it has"},
+    {"spoiled-capture", kSpoiledCapture, "destroy the stream after aclmdlRICaptureEnd"},
     {"wait-before-record", "wait-before-record",
      "record the event before, or leave the wait out where there is nothing yet to wait for"},
 };
@@ -90,6 +96,17 @@ std::string_view MendOf(const rt::Refusal& refusal) {
   return refusal.id == std::string_view("executor-spent")
              ? "run the first stage for each execution, or make the executor repeatable and destroy it after the last"
              : "destroy an object after its last use";
+}
+
+bool TellsLeaks() {
+  static const bool wanted = std::getenv(layers::kLeaksVariable) != nullptr;
+  return wanted;
+}
+
+// Libraries ask where they are, and what comes after main asks for nothing.
+bool IsQuestion(std::string_view call, const layers::Stack& stack) {
+  const bool of_exit = getpid() == gettid() && !layers::IsInMain(stack);
+  return of_exit || call.starts_with("aclrtGet");
 }
 
 // What stays the same when the place of an object is used again.
@@ -115,15 +132,22 @@ void Memory::Freed(const rt::Block& block, rt::FreedBy why) {
   blocks_.End(block, stack);
 }
 
+void Memory::Created(uint64_t handle) {
+  if (!TellsLeaks()) return;
+  const layers::Stack stack = layers::ThisStack();
+  std::lock_guard guard(lock_);
+  objects_[handle] = {core_.current_call(), stack};
+}
+
 void Memory::Destroyed(uint64_t handle) {
   const layers::Stack stack = layers::ThisStack();
   std::lock_guard guard(lock_);
+  objects_.erase(handle);
   destroyed_[WithoutGeneration(handle)] = {handle, stack};
 }
 
 void Memory::Leave(const Life& life) {
-  static const bool wanted = std::getenv(layers::kLeaksVariable) != nullptr;
-  if (!wanted || !std::string_view(core_.call_name(life.block.call)).starts_with("aclrtMalloc")) return;
+  if (!TellsLeaks() || !std::string_view(core_.call_name(life.block.call)).starts_with("aclrtMalloc")) return;
   Left& left = left_.try_emplace(life.allocated, Left{life.block.call}).first->second;
   ++left.blocks;
   left.bytes += life.block.bytes;
@@ -147,6 +171,30 @@ void Memory::EndedDevice(int device) {
                       std::to_string(device) + " ended",
                   {{"allocated by " + call, stack}, {"ended", here}},
                   "free them before the device is reset"});
+  }
+}
+
+// By the place that made them. As with blocks, not what is left when the process exits.
+void Memory::Finalizing() {
+  decltype(objects_) objects;
+  {
+    std::lock_guard guard(lock_);
+    objects.swap(objects_);
+  }
+  const layers::Stack here = layers::ThisStack();
+  if (objects.empty() || !layers::IsInMain(here)) return;
+  std::unordered_map<layers::Stack, Left, layers::StackHash> left;
+  for (const auto& [handle, object] : objects) {
+    ++left.try_emplace(object.created, Left{object.call}).first->second.blocks;
+  }
+  for (const auto& [stack, what] : left) {
+    const std::string call = core_.call_name(what.call);
+    layers::Tell({"never-destroyed",
+                  std::to_string(what.blocks) + " of " + call + (what.blocks == 1 ? " was" : " were") +
+                      " not destroyed when the program ended",
+                  {{"made by " + call, stack}, {"ended", here}},
+                  "destroy each with the partner of the function that made it (aclmdlDestroyDataset, "
+                  "aclDestroyDataBuffer, aclmdlDestroyDesc, aclDestroyTensorDesc, aclmdlUnload)"});
   }
 }
 
@@ -195,6 +243,7 @@ void Memory::Refused(const rt::Refusal& refusal) {
   if (Holds(kOfObjects, refusal.id)) return UsedAfterDestroy(refusal);
   const Rule* rule = RuleOf(kRules, refusal.id);
   if (rule == nullptr) return;
+  if (refusal.id == kNoContext && IsQuestion(core_.call_name(refusal.call), layers::ThisStack())) return;
   std::optional<Life> life;
   if (refusal.about != nullptr) {
     std::lock_guard guard(lock_);

@@ -22,7 +22,9 @@ class Memory final : public rt::Observer {
   void Allocated(const rt::Block& block) override;
   void Freed(const rt::Block& block, rt::FreedBy why) override;
   void EndedDevice(int device) override;
+  void Created(uint64_t handle) override;
   void Destroyed(uint64_t handle) override;
+  void Finalizing() override;
   void Refused(const rt::Refusal& refusal) override;
   void Remarked(const rt::Remark& remark) override;
 
@@ -48,6 +50,11 @@ class Memory final : public rt::Observer {
     layers::Stack stack;
   };
   std::unordered_map<uint64_t, Destroy> destroyed_;  // by kind and place: the latest
+  struct Object {
+    uint32_t call;
+    layers::Stack created;
+  };
+  std::unordered_map<uint64_t, Object> objects_;  // that the program has to destroy, by handle
 };
 
 }  // namespace belay::misuse

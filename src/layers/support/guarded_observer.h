@@ -46,6 +46,8 @@ class GuardedObserver final : public rt::Observer {
   void EndedDevice(int device) noexcept override {
     Do(&rt::Observer::EndedDevice, &Layer::EndedDevice, device);
   }
+  void Created(uint64_t handle) noexcept override { Do(&rt::Observer::Created, &Layer::Created, handle); }
+  void Finalizing() noexcept override { Do(&rt::Observer::Finalizing, &Layer::Finalizing); }
   void Destroyed(uint64_t handle) noexcept override {
     Do(&rt::Observer::Destroyed, &Layer::Destroyed, handle);
   }

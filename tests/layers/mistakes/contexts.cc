@@ -1,4 +1,6 @@
 // Streams, memory and models of another context or device, captures that are spoiled, callbacks that wait.
+#include <thread>
+
 #include "mistakes.h"
 
 using namespace mistakes;
@@ -30,6 +32,25 @@ MISTAKE(AThreadIsInAnotherContext, "wrong-context") {
   });
 }
 
+// The device that its maker has set is not its own.
+MISTAKE(AThreadHasNoContext, "wrong-context") {
+  std::thread([] {
+    aclrtContext none = nullptr;
+    if (mended) OK(aclrtSetDevice(0));
+    if (!mended) aclrtGetCurrentContext(&none);             // that is a question
+    TWIN(aclrtMemsetAsync(x, kBytes, 0, kBytes, nullptr));  // [1]
+    if (mended) Wait(nullptr);
+  }).join();
+}
+
+MISTAKE(ACallAfterTheDeviceWasReset, "wrong-context") {
+  OK(aclrtSetDevice(1));
+  if (!mended) OK(aclrtResetDevice(1));
+  TWIN(aclrtSynchronizeDevice());  // [1]
+  if (mended) OK(aclrtResetDevice(1));
+  OK(aclrtSetDevice(0));
+}
+
 MISTAKE(AModelOfAnotherDevice, "wrong-context") {
   Begin(a);
   Copy(x, y, a);
@@ -50,6 +71,32 @@ MISTAKE(ACopyThatWaitsInACapture, "spoiled-capture") {
   aclmdlRI model = nullptr;
   TWIN(aclmdlRICaptureEnd(a, &model));
   if (mended) OK(aclmdlRIDestroy(model));
+}
+
+// The call succeeds.
+MISTAKE(AStreamOfACaptureIsDestroyed, "spoiled-capture") {
+  aclrtStream side = NewStream();
+  Begin(a);
+  Link(a, side);
+  Fill(x, side);
+  Link(side, a);
+  if (!mended) OK(aclrtDestroyStream(side));  // [1]
+  aclmdlRI model = nullptr;
+  TWIN(aclmdlRICaptureEnd(a, &model));
+  if (mended) OK(aclmdlRIDestroy(model));
+  if (mended) OK(aclrtDestroyStream(side));
+}
+
+MISTAKE(TheMainStreamOfACaptureIsForcedAway, "spoiled-capture") {
+  aclrtStream main = NewStream();
+  Begin(main);
+  Fill(x, main);
+  aclmdlRI model = nullptr;
+  if (!mended) OK(aclrtDestroyStreamForce(main));  // [1]
+  if (!mended) return;
+  OK(aclmdlRICaptureEnd(main, &model));
+  OK(aclmdlRIDestroy(model));
+  OK(aclrtDestroyStreamForce(main));
 }
 
 MISTAKE(PageableMemoryInACapture, "spoiled-capture") {

@@ -205,3 +205,32 @@ MISTAKE(TheWeightsOfAModelAreGone, "use-after-free") {
   Wait(a);
   if (mended) Free(weights);
 }
+
+MISTAKE(DatasetsAreLeftBehind, "never-destroyed") {
+  for (int i = 0; i < 3; ++i) {
+    aclmdlDataset* dataset = aclmdlCreateDataset();  // [1]
+    if (mended) OK(aclmdlDestroyDataset(dataset));
+  }
+}
+
+MISTAKE(ADataBufferIsLeftBehind, "never-destroyed") {
+  aclmdlDataset* dataset = aclmdlCreateDataset();
+  aclDataBuffer* buffer = aclCreateDataBuffer(x, kBytes);  // [1]
+  OK(aclmdlAddDatasetBuffer(dataset, buffer));
+  OK(aclmdlDestroyDataset(dataset));  // not what is in it
+  if (mended) OK(aclDestroyDataBuffer(buffer));
+}
+
+MISTAKE(AModelIsLeftBehind, "never-destroyed") {
+  uint32_t id = 0;
+  OK(aclmdlLoadFromFile(model_file.c_str(), &id));  // [1]
+  if (mended) OK(aclmdlUnload(id));
+}
+
+MISTAKE(DescriptionsAreLeftBehind, "never-destroyed") {
+  const int64_t sizes[] = {2, 3};
+  aclTensorDesc* tensor = aclCreateTensorDesc(ACL_FLOAT, 2, sizes, ACL_FORMAT_ND);  // [1]
+  aclmdlDesc* model = aclmdlCreateDesc();
+  OK(aclmdlDestroyDesc(model));
+  if (mended) aclDestroyTensorDesc(tensor);
+}
