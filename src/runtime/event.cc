@@ -450,8 +450,7 @@ PollTask Event::PollOfRecord(int64_t limit_ns) const {
             std::make_shared<PeerWatch>(shared_, issue.member)};
   }
   static_assert(sizeof(external_done_) == sizeof(uint64_t));
-  auto* done = reinterpret_cast<const uint64_t*>(&external_done_);
-  return {done, external_, PollTest::kGreaterEqual, limit_ns, nullptr};
+  return {external_word(), external_, PollTest::kGreaterEqual, limit_ns, nullptr};
 }
 
 void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {

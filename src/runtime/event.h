@@ -68,6 +68,8 @@ class Event {
   uint64_t life();
   uint64_t IssueExternal(uint64_t life, const Binding& launch);
   void FulfilExternal(uint64_t record);
+  // Holds the number of the latest one that was fulfilled.
+  const uint64_t* external_word() const { return reinterpret_cast<const uint64_t*>(&external_done_); }
   // The latest record is inside a model, or in a process that may be another: completion is looked for,
   // not waited for at a position.
   bool IsPolled();

@@ -19,6 +19,14 @@ void ExternalRecord::Issue(uint64_t turn, const Event::Binding& launch) {
   pending_.push_back({turn, record});
 }
 
+std::pair<const uint64_t*, uint64_t> ExternalRecord::NumberOf(uint64_t turn) {
+  std::lock_guard guard(lock_);
+  for (const Pending& pending : pending_) {
+    if (pending.turn == turn) return {event_.external_word(), pending.record};
+  }
+  return {nullptr, 0};
+}
+
 void ExternalRecord::Reached() {
   uint64_t record = 0;
   {

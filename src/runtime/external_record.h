@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/spin_lock.h"
@@ -21,8 +22,10 @@ class ExternalRecord {
 
   void MakeRoom();                                          // for one more launch, so that Issue cannot fail
   void Issue(uint64_t turn, const Event::Binding& launch);  // a launch is about to be queued
-  void Reached();                                           // the replay has got here
-  void Over(uint64_t turn);                                 // the launch has run, or was dropped
+  // What the launch makes of the event's word when it gets here; null: the event is gone.
+  std::pair<const uint64_t*, uint64_t> NumberOf(uint64_t turn);
+  void Reached();            // the replay has got here
+  void Over(uint64_t turn);  // the launch has run, or was dropped
 
  private:
   struct Pending {

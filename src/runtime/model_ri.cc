@@ -152,8 +152,19 @@ void ModelRI::Ranges(uint64_t turn, RangeVisitor& visit) {
       if (t->number == turn && t->arguments != nullptr) return t->arguments->Ranges(visit);
     }
   }
+  const std::vector<std::vector<uint32_t>>& parts = graph_->external_parts();
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    const auto [word, least] = graph_->external_records()[i]->NumberOf(turn);
+    visit.PartUntil(word, least);
+    RangesOf(parts[i], visit);
+  }
+  if (!parts.empty()) visit.PartUntil(nullptr, 0);
   visit.RunsModel(g_models.HandleOf(this));
-  for (uint32_t n : graph_->order()) {
+  RangesOf(parts.empty() ? graph_->order() : parts.back(), visit);
+}
+
+void ModelRI::RangesOf(const std::vector<uint32_t>& nodes, RangeVisitor& visit) const {
+  for (uint32_t n : nodes) {
     const Task& task = graph_->nodes()[n].task;
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, visit);
   }

@@ -53,6 +53,7 @@ class ModelRI {
   void EndTurn(uint64_t turn);
   // What the replay with this turn touches.
   void Ranges(uint64_t turn, RangeVisitor& visit);
+  void RangesOf(const std::vector<uint32_t>& nodes, RangeVisitor& visit) const;
 
   // Handles of its streams; made when first asked for.
   std::vector<HandleBits> Streams();

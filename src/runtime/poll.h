@@ -70,7 +70,8 @@ struct PollTask {
   }
   void Ranges(RangeVisitor& visit) const {
     visit.Reads(address, 8);
-    visit.WaitsForUnknown();
+    const bool counts = test == PollTest::kGreaterEqual && peer == nullptr;
+    counts ? visit.WaitsForNumber(address, value) : visit.WaitsForUnknown();
   }
 };
 

@@ -64,6 +64,11 @@ class RangeVisitor {
   virtual void RunsModel(uint64_t /*model*/) {}
   // It runs when that stream has got there.
   virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
+  // What is told from here to the next part is over as soon as the word holds this number, or more: it comes
+  // before a record within the launch. Null: the rest.
+  virtual void PartUntil(const uint64_t* /*word*/, uint64_t /*least*/) {}
+  // It waits for a word to hold this number, or more.
+  virtual void WaitsForNumber(const uint64_t* /*word*/, uint64_t /*least*/) { WaitsForUnknown(); }
   // It waits for what has no position yet: a value in memory, a record to come.
   virtual void WaitsForUnknown() {}
   // It writes a word that others may wait for.

@@ -1,6 +1,7 @@
 #include "runtime/task_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "runtime/explore_engine.h"
@@ -38,19 +39,38 @@ TaskGraph::TaskGraph(std::vector<CaptureNode> nodes, int width, std::vector<Task
   Fill(width);
 }
 
+void TaskGraph::CollectExternal() {
+  std::vector<bool> taken(nodes_.size());
+  for (uint32_t n : order_) {
+    if (nodes_[n].task.type->kind != TaskKind::kEventRecord) continue;
+    external_records_.push_back(nodes_[n].task.body<ExternalRecordTask>().record.get());
+    std::vector<uint32_t>& part = external_parts_.emplace_back();
+    std::vector<uint32_t> behind{n};
+    while (!behind.empty()) {
+      const uint32_t next = behind.back();
+      behind.pop_back();
+      if (taken[next]) continue;
+      taken[next] = true;
+      part.push_back(next);
+      behind.insert(behind.end(), needs_[next].begin(), needs_[next].end());
+    }
+  }
+  if (external_parts_.empty()) return;
+  std::vector<uint32_t>& rest = external_parts_.emplace_back();
+  std::copy_if(order_.begin(), order_.end(), std::back_inserter(rest), [&](uint32_t n) { return !taken[n]; });
+}
+
 void TaskGraph::Fill(int width) {
   for (CaptureNode& node : nodes_) {
     if (node.group != nullptr) node.task = node.group->Adopt(std::move(node.task));
   }
   for (TaskGroup* group : groups_) group->Seal();
   SkipEdgesOnly();
+  CollectExternal();
   bool may_block = false;
   program_.reserve(order_.size());
   for (uint32_t n : order_) {
     program_.push_back(nodes_[n].task);
-    if (nodes_[n].task.type->kind == TaskKind::kEventRecord) {
-      external_records_.push_back(nodes_[n].task.body<ExternalRecordTask>().record.get());
-    }
     cost_ += nodes_[n].task.cost;
     may_block |= MayBlock(nodes_[n].task);
   }

@@ -63,6 +63,9 @@ class TaskGraph {
 
   // Records that can be seen outside of the model.
   const std::vector<ExternalRecord*>& external_records() const { return external_records_; }
+  // The tasks of `order`, by the first of those records that they come before; at last those before none.
+  // Empty where there are no such records.
+  const std::vector<std::vector<uint32_t>>& external_parts() const { return external_parts_; }
 
  private:
   TaskGraph() = default;
@@ -72,6 +75,7 @@ class TaskGraph {
   void AssignLanesByStream();
   void FillLanes(const std::vector<uint32_t>& lane_of, uint32_t lanes);
   void CollectBlocks();
+  void CollectExternal();
 
   std::vector<CaptureNode> nodes_;
   std::vector<TaskGroup*> groups_;  // what aclmdlRICaptureTaskGrpBegin marked; released with the graph
@@ -82,6 +86,7 @@ class TaskGraph {
   std::vector<LaneGoal> goals_;
   std::vector<Block> blocks_;
   std::vector<ExternalRecord*> external_records_;
+  std::vector<std::vector<uint32_t>> external_parts_;
   Way way_ = Way::kProgram;
   uint64_t cost_ = 0;
 };

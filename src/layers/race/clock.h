@@ -30,6 +30,10 @@ class Clock {
     if (epoch.stream >= positions_.size()) positions_.resize(epoch.stream + 1);
     positions_[epoch.stream] = std::max(positions_[epoch.stream], epoch.position);
   }
+  // Knows of that stream no more than what comes before the task.
+  void ForgetFrom(const Epoch& epoch) {
+    if (epoch.stream < positions_.size()) positions_[epoch.stream] = epoch.position - 1;
+  }
   void Join(const Clock& other) {
     if (other.positions_.size() > positions_.size()) positions_.resize(other.positions_.size());
     for (size_t i = 0; i < other.positions_.size(); ++i) {

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string_view>
 
+#include "layers/race/touches.h"
 #include "layers/support/report.h"
 #include "layers/support/report_file.h"
 #include "layers/support/this_thread.h"
-#include "layers/support/thread_cache.h"
 #include "runtime/stream.h"
 #include "runtime/task_graph.h"
 
@@ -45,146 +45,6 @@ Race::Race(const rt::CoreFacts& core)
       follows_sources_(std::string_view(RunMode()) != "device") {
   ++frees_;
 }
-
-struct Race::Room {
-  std::vector<Access> accesses, some;
-  std::array<Holder, 16> holders{};  // by an address that was looked for
-};
-
-inline const Race::Holder& Race::HolderOf(const void* p, Room* room) const {
-  constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
-  const auto at = reinterpret_cast<uintptr_t>(p);
-  Holder& known = room->holders[at * kTurn >> 60];
-  if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
-    known = FindHolder(p);
-  return known;
-}
-
-// What a task touches of memory whose life is known, and what it waits for.
-struct Race::Touches final : rt::RangeVisitor {
-  Touches(const Race& r, const rt::Task& task)
-      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
-    if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
-    if (race.aliases_.any()) AddInMemory();
-    collective = task.type->task_class == rt::TaskClass::kProgress;
-    if (open && !collective) ForgetAccesses();  // words that order others, not data
-  }
-  ~Touches() {
-    for (std::vector<Access>* list : {&accesses, &some}) {
-      list->clear();
-      if (list->capacity() > kMostRoom) *list = {};
-    }
-  }
-  Touches(const Touches&) = delete;
-  Touches& operator=(const Touches&) = delete;
-
-  void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
-  void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
-  void ReadsWithin(const void*, size_t) override { partly = true; }
-  void WritesWithin(void* begin, size_t bytes) override {
-    partly = true;
-    const bool followed = race.follows_writes_ || race.sources_.any();
-    const uint64_t block = followed ? race.SerialOf(begin) : 0;
-    const auto at = reinterpret_cast<uintptr_t>(begin);
-    if (block != 0) maybe_written.push_back({block, at, at + bytes});
-  }
-  void ReadsSome(const void* begin, size_t bytes) override {
-    ReadsWithin(begin, bytes);
-    AddSome(begin, bytes, false);
-  }
-  void WritesSome(void* begin, size_t bytes) override {
-    WritesWithin(begin, bytes);
-    AddSome(begin, bytes, true);
-  }
-  void TakesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), false, false}); }
-  void ReplacesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), true, false}); }
-  void RunsModel(uint64_t model) override {
-    accesses.push_back({ModelBytes(model), IsLoadedModel(model), false});
-  }
-  void WaitsFor(const rt::Stream& source, uint64_t position) override {
-    waits.emplace_back(&source, position);
-  }
-  void WaitsForUnknown() override { open = true; }
-  void Signals(const void*) override { signals = true; }
-  void TouchesUnknown() override { unknown = true; }
-
-  void Add(const void* begin, size_t bytes, bool writes) {
-    const auto at = reinterpret_cast<uintptr_t>(begin);
-    if (bytes == 0) return;
-    // What goes on where the latest ended, or is the same again, as nodes of a launch have it.
-    size_t& latest = writes ? latest_write : latest_read;
-    if (latest < accesses.size()) {
-      Bytes& known = accesses[latest].bytes;
-      if (known.begin <= at && at < known.end) {
-        if (at + bytes <= known.end) return;
-        known.end = at + bytes;
-        return;
-      }
-    }
-    const Holder& holder = race.HolderOf(begin, &room);
-    const auto [block, of_host] = holder.held;
-    if (block == 0) return;
-    // Into the next of a range that was mapped piece by piece.
-    const size_t rest = holder.end != 0 && at + bytes > holder.end ? at + bytes - holder.end : 0;
-    bytes -= rest;
-    if (latest < accesses.size() && accesses[latest].bytes.block == block &&
-        accesses[latest].bytes.end == at) {
-      accesses[latest].bytes.end = at + bytes;
-    } else {
-      latest = accesses.size();
-      host |= of_host;
-      accesses.push_back({{block, at, at + bytes}, writes, of_host});
-    }
-    if (rest != 0) Add(reinterpret_cast<const void*>(at + bytes), rest, writes);
-  }
-
-  // Of a range that was mapped piece by piece nothing is noted where it goes on in the next.
-  void AddSome(const void* begin, size_t bytes, bool writes) {
-    const auto at = reinterpret_cast<uintptr_t>(begin);
-    const Holder& holder = race.HolderOf(begin, &room);
-    const auto [block, of_host] = holder.held;
-    if (block != 0 && at + bytes <= holder.end) some.push_back({{block, at, at + bytes}, writes, of_host});
-  }
-
-  static Bytes GroupBytes(uint64_t handle) { return {kGroup | (handle & (kGroup - 1)), 0, 1}; }
-
-  // The same once more where it lies in memory that other addresses show, too.
-  void AddInMemory() {
-    for (std::vector<Access>* list : {&accesses, &some}) {
-      for (size_t i = 0, count = list->size(); i < count; ++i) {
-        const Access access = (*list)[i];
-        const Bytes bytes = race.aliases_.InMemory(access.bytes);
-        if (bytes.block != 0) list->push_back({bytes, access.writes, false});
-      }
-    }
-  }
-
-  void ForgetAccesses() {
-    for (const Access& access : accesses) {
-      if (access.writes) maybe_written.push_back(access.bytes);
-    }
-    accesses.clear();
-    some.clear();
-  }
-
-  static constexpr size_t kMostRoom = 4096;
-
-  const Race& race;
-  Room& room;
-  std::vector<Access>& accesses;                           // in that room
-  std::vector<Access>& some;                               // of which it touches one byte at least, in it too
-  size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
-  std::vector<Bytes> maybe_written;
-  Waits waits;
-  bool host = false;     // some accesses are to memory of the host
-  bool partly = false;   // some accesses are decided by data
-  bool open = false;     // it waits for what has no position
-  bool unknown = false;  // nothing is known of what it touches
-  bool signals = false;  // others may learn without a call that it was there
-  // It waits for other ranks while it runs, so that nobody knows what comes before that which follows it. Its
-  // own accesses may come at once.
-  bool collective = false;
-};
 
 // --- what comes before what
 
@@ -224,12 +84,13 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
     std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
   }
   for (const auto& [source, at] : touches.waits) now.Join(At(LineOf(*source), at));
+  for (const Knowledge* learned : touches.learned) now.Join(*learned);
   const bool known = now.open.empty();
   if (touches.open) now.Open({line.index, position});
   now.clock.Learn({line.index, position});
   line.last = position;
-  const bool changed = !touches.waits.empty() || touches.open || line.changes.empty() ||
-                       line.changes.back().knowledge.host != host_changes_;
+  const bool changed = !touches.waits.empty() || !touches.learned.empty() || touches.open ||
+                       line.changes.empty() || line.changes.back().knowledge.host != host_changes_;
   if (changed) {
     now.host = host_changes_;
     line.changes.push_back({position, now});
@@ -299,16 +160,16 @@ void Race::EndedDevice(int device) {
 
 // What a task touches orders nothing within the task: it comes before itself.
 template <class IsOrdered>
-bool Race::Judge(const Touches& touches, const Mark& mark, const Spot& spot, const IsOrdered& ordered,
-                 Shadow* shadow) {
+bool Race::Judge(std::span<const Access> accesses, std::span<const Access> some, const Mark& mark,
+                 const Spot& spot, const IsOrdered& ordered, Shadow* shadow) {
   anew_.clear();
-  for (const Access& access : touches.accesses) {
+  for (const Access& access : accesses) {
     if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
   }
-  return !(anew_.empty() && touches.some.empty()) && JudgeAnew(touches.some, mark, spot, ordered, shadow);
+  return !(anew_.empty() && some.empty()) && JudgeAnew(some, mark, spot, ordered, shadow);
 }
 
-bool Race::JudgeAnew(const std::vector<Access>& some, const Mark& mark, const Spot& spot,
+bool Race::JudgeAnew(std::span<const Access> some, const Mark& mark, const Spot& spot,
                      const Shadow::Ordered& ordered, Shadow* shadow) {
   bool told = false;
   const Shadow::Tell tell = [&](const Conflict& conflict) { told |= Tell(conflict, mark.site, spot); };
@@ -322,8 +183,9 @@ bool Race::JudgeAnew(const std::vector<Access>& some, const Mark& mark, const Sp
 }
 
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
-  const Touches touches(*this, task);
+  Touches touches(*this, task);
   std::lock_guard guard(lock_);
+  if (!touches.numbers.empty()) ResolveNumbers(&touches);
   ++tally_.tasks;
   if (follows_waits_) idle_waits_.Submitted(stream.id(), layers::ThisThread());
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
@@ -347,8 +209,12 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
   if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
-  Judge(
-      touches, mark, spot, [&](const Mark& before) { return clock.Knows(before.by); }, &shadow_);
+  const auto ordered = [&](const Mark& before) { return clock.Knows(before.by); };
+  if (touches.parts.empty()) {
+    Judge(touches.accesses, touches.some, mark, spot, ordered, &shadow_);
+  } else {
+    JudgeParts(line, position, touches, mark.site, spot);
+  }
   if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
 }
 
@@ -612,14 +478,15 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
       }
     }
     const Touches touches(*this, graph.nodes()[n].task);
-    const bool known = !open[n] && (!touches.open || touches.collective);
-    if (touches.open) open[n] = true;
+    const bool waits = touches.open || !touches.numbers.empty();
+    const bool known = !open[n] && (!waits || touches.collective);
+    if (waits) open[n] = true;
     if (touches.unknown || touches.partly || !known) ++tally_.not_judged;
     if (touches.unknown || !known) continue;
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
     told |= Judge(
-        touches, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
+        touches.accesses, touches.some, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
         [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; }, &shadow);
   }
   if (told) WriteGraph(model, graph);
@@ -668,7 +535,10 @@ std::string Mend(const Site& first, const Site& second) {
 // In a graph an epoch's stream is a node.
 bool Race::Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot) {
   const Epoch& before = conflict.first.by;
-  const Spot first_spot{'s', first.stream, spot.model < 0 ? before.position : before.stream, spot.model};
+  const bool in_launch = spot.model < 0 && lines_[before.stream].stream == nullptr;
+  const Spot first_spot =
+      in_launch ? Spot{}
+                : Spot{'s', first.stream, spot.model < 0 ? before.position : before.stream, spot.model};
   const bool by_memory = Aliases::IsMemory(conflict.bytes.block);
   const rt::MemoryRange block =
       by_memory ? rt::MemoryRange() : core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);

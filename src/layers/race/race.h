@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -114,9 +115,9 @@ class Race final : public rt::Observer {
   bool Update(Line& line, uint64_t position, const Touches& touches);
   // True when something was told.
   template <class IsOrdered>
-  bool Judge(const Touches& touches, const Mark& mark, const Spot& spot, const IsOrdered& ordered,
-             Shadow* shadow);
-  bool JudgeAnew(const std::vector<Access>& some, const Mark& mark, const Spot& spot,
+  bool Judge(std::span<const Access> accesses, std::span<const Access> some, const Mark& mark,
+             const Spot& spot, const IsOrdered& ordered, Shadow* shadow);
+  bool JudgeAnew(std::span<const Access> some, const Mark& mark, const Spot& spot,
                  const Shadow::Ordered& ordered, Shadow* shadow);
   void Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
@@ -125,6 +126,9 @@ class Race final : public rt::Observer {
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
   uint32_t FindSite(const rt::Task& task, const SiteKey& key);
   uint32_t SiteOfHost(const std::string& what);
+  // Records within launches, whose part that comes before them has a line of its own (race_records.cc).
+  void ResolveNumbers(Touches* touches);
+  void JudgeParts(Line& line, uint64_t position, const Touches& touches, uint32_t site, const Spot& spot);
   // For the page, where one is asked for.
   [[gnu::cold]] uint32_t Remember(const rt::Task& task, const Waits& waits, const Spot& spot);  // its site
   [[gnu::cold]] void RememberLearned(const rt::Stream& stream, uint64_t position);
@@ -171,7 +175,19 @@ class Race final : public rt::Observer {
   Aliases aliases_;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
-  std::deque<Line> lines_;
+  std::deque<Line> lines_;  // without a stream: of a record within launches
+  struct Record {
+    Line* line;
+    struct Number {
+      uint64_t number;
+      Epoch launch;
+      Knowledge knowledge;  // of who waits for it
+    };
+    std::deque<Number> numbers;  // those that the host does not know to be over
+    uint64_t latest = 0;
+  };
+  std::unordered_map<const uint64_t*, Record> records_;  // by the event's word
+  std::atomic<bool> any_records_{false};
   std::array<Line*, 16> latest_lines_{};  // by the stream's id
   Clock host_;
   uint64_t host_changes_ = 0;

@@ -243,3 +243,62 @@ MISTAKE(AModelIsDestroyedBehindTheWrongWait, "destroy-while-used") {
   OK(aclmdlRIDestroy(model));  // [1]
   Wait(b);
 }
+
+namespace {
+
+// Fills x, records, and fills y behind that: who waits for the record knows x.
+struct Telling {
+  aclrtEvent event = nullptr;
+  aclmdlRI model = nullptr;
+  Telling() {
+    OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    Begin(a);
+    Fill(x, a);
+    OK(aclrtRecordEventWithFlag(event, a, ACL_EVENT_RECORD_EXTERNAL));
+    Fill(y, a);
+    model = Finish(a);
+  }
+  ~Telling() {
+    OK(aclrtSynchronizeDevice());
+    OK(aclmdlRIDestroy(model));
+    OK(aclrtDestroyEvent(event));
+  }
+};
+
+}  // namespace
+
+MISTAKE(ARecordInAModelComesTooEarly, "race") {
+  Telling telling;
+  Launch(telling.model, a);  // [1]
+  Await(b, telling.event);
+  Copy(z, mended ? x : y, b);  // [2]
+}
+
+// By way of another stream.
+MISTAKE(ARecordInAModelTellsOfOneBuffer, "race") {
+  Telling telling;
+  Launch(telling.model, a);  // [1]
+  Await(b, telling.event);
+  Link(b, c);
+  Fill(mended ? x : y, c);  // [2]
+}
+
+// The record is the latest launch's.
+MISTAKE(ARecordInAModelIsWaitedForBeforeItsLaunch, "race") {
+  Telling telling;
+  Launch(telling.model, a);
+  if (!mended) Await(b, telling.event);
+  Launch(telling.model, a);  // [1]
+  if (mended) Await(b, telling.event);
+  Copy(z, x, b);  // [2]
+}
+
+// What the launching stream knew comes before the record, too.
+MISTAKE(ARecordInAModelStandsForWhatCameBefore, "race") {
+  Telling telling;
+  if (mended) Fill(z, a);
+  Launch(telling.model, a);
+  if (!mended) Fill(z, a);  // [1]
+  Await(b, telling.event);
+  Copy(static_cast<char*>(x), z, b);  // [2]
+}

@@ -1,0 +1,63 @@
+// Records within a launch that streams outside wait for (ACL_EVENT_RECORD_EXTERNAL): what waits for one knows
+// the nodes that come before it to be over, and no others.
+#include <algorithm>
+
+#include "layers/race/race.h"
+#include "layers/race/touches.h"
+
+namespace belay::race {
+
+// What the task waits for that is no record, or nobody's, leaves it open.
+void Race::ResolveNumbers(Touches* touches) {
+  for (const auto& [word, least] : touches->numbers) {
+    const auto record = records_.find(word);
+    if (record == records_.end() || record->second.latest < least) {
+      touches->open = true;
+      continue;
+    }
+    for (const Record::Number& number : record->second.numbers) {
+      if (number.number < least) continue;
+      touches->learned.push_back(&number.knowledge);
+      break;
+    }
+  }
+}
+
+// Each record's part is judged as a task of the record's line, which the launch's stream knows as soon as it
+// has launched; so does who waits for the launch, but who waits for the record knows nothing else of it.
+void Race::JudgeParts(Line& line, uint64_t position, const Touches& touches, uint32_t site,
+                      const Spot& spot) {
+  const auto ordered = [&](const Mark& before) { return line.now.clock.Knows(before.by); };
+  Knowledge known = line.now;  // of who waits
+  known.clock.ForgetFrom({line.index, position});
+  for (size_t i = 0; i < touches.parts.size(); ++i) {
+    const Touches::Part& part = touches.parts[i];
+    const bool last = i + 1 == touches.parts.size();
+    const size_t end = last ? touches.accesses.size() : touches.parts[i + 1].accesses;
+    const size_t some_end = last ? touches.some.size() : touches.parts[i + 1].some;
+    Mark mark{{line.index, position}, site};
+    if (part.word != nullptr) {
+      auto [found, fresh] = records_.try_emplace(part.word);
+      Record& record = found->second;
+      if (fresh) {
+        record.line = &lines_.emplace_back();
+        record.line->index = static_cast<uint32_t>(lines_.size() - 1);
+        any_records_.store(true, std::memory_order_release);
+      }
+      mark.by = {record.line->index, ++record.line->last};
+      line.now.clock.Learn(mark.by);
+      known.clock.Learn(mark.by);
+      record.latest = part.least;
+      std::erase_if(record.numbers, [&](const Record::Number& n) { return host_.Knows(n.launch); });
+      record.numbers.push_back({part.least, {line.index, position}, known});
+    }
+    Judge(std::span(touches.accesses).subspan(part.accesses, end - part.accesses),
+          std::span(touches.some).subspan(part.some, some_end - part.some), mark, spot, ordered, &shadow_);
+  }
+  if (line.changes.empty() || line.changes.back().position != position)
+    line.changes.push_back({position, line.now});
+  else
+    line.changes.back().knowledge = line.now;
+}
+
+}  // namespace belay::race

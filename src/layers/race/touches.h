@@ -1,0 +1,173 @@
+// What a task says that it touches and waits for, in the race layer's words.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "layers/race/race.h"
+#include "layers/support/thread_cache.h"
+#include "runtime/stream.h"
+
+namespace belay::race {
+
+struct Race::Room {
+  std::vector<Access> accesses, some;
+  std::array<Holder, 16> holders{};  // by an address that was looked for
+};
+
+inline const Race::Holder& Race::HolderOf(const void* p, Room* room) const {
+  constexpr uint64_t kTurn = 0x9e3779b97f4a7c15;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  Holder& known = room->holders[at * kTurn >> 60];
+  if (at < known.begin || at >= known.end || known.frees != frees_.load(std::memory_order_acquire))
+    known = FindHolder(p);
+  return known;
+}
+
+// What a task touches of memory whose life is known, and what it waits for.
+struct Race::Touches final : rt::RangeVisitor {
+  Touches(const Race& r, const rt::Task& task)
+      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
+    if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
+    if (race.aliases_.any()) AddInMemory();
+    if (!numbers.empty() && !race.any_records_.load(std::memory_order_acquire)) open = true;
+    collective = task.type->task_class == rt::TaskClass::kProgress;
+    if (open && !collective) ForgetAccesses();  // words that order others, not data
+  }
+  ~Touches() {
+    for (std::vector<Access>* list : {&accesses, &some}) {
+      list->clear();
+      if (list->capacity() > kMostRoom) *list = {};
+    }
+  }
+  Touches(const Touches&) = delete;
+  Touches& operator=(const Touches&) = delete;
+
+  void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
+  void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
+  void ReadsWithin(const void*, size_t) override { partly = true; }
+  void WritesWithin(void* begin, size_t bytes) override {
+    partly = true;
+    const bool followed = race.follows_writes_ || race.sources_.any();
+    const uint64_t block = followed ? race.SerialOf(begin) : 0;
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (block != 0) maybe_written.push_back({block, at, at + bytes});
+  }
+  void ReadsSome(const void* begin, size_t bytes) override {
+    ReadsWithin(begin, bytes);
+    AddSome(begin, bytes, false);
+  }
+  void WritesSome(void* begin, size_t bytes) override {
+    WritesWithin(begin, bytes);
+    AddSome(begin, bytes, true);
+  }
+  void TakesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), false, false}); }
+  void ReplacesGroup(uint64_t handle) override { accesses.push_back({GroupBytes(handle), true, false}); }
+  void RunsModel(uint64_t model) override {
+    accesses.push_back({ModelBytes(model), IsLoadedModel(model), false});
+  }
+  void WaitsFor(const rt::Stream& source, uint64_t position) override {
+    waits.emplace_back(&source, position);
+  }
+  void WaitsForUnknown() override { open = true; }
+  void WaitsForNumber(const uint64_t* word, uint64_t least) override { numbers.emplace_back(word, least); }
+  void PartUntil(const uint64_t* word, uint64_t least) override {
+    parts.push_back({word, least, accesses.size(), some.size()});
+    latest_read = latest_write = SIZE_MAX;
+  }
+  void Signals(const void*) override { signals = true; }
+  void TouchesUnknown() override { unknown = true; }
+
+  void Add(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    if (bytes == 0) return;
+    // What goes on where the latest ended, or is the same again, as nodes of a launch have it.
+    size_t& latest = writes ? latest_write : latest_read;
+    if (latest < accesses.size()) {
+      Bytes& known = accesses[latest].bytes;
+      if (known.begin <= at && at < known.end) {
+        if (at + bytes <= known.end) return;
+        known.end = at + bytes;
+        return;
+      }
+    }
+    const Holder& holder = race.HolderOf(begin, &room);
+    const auto [block, of_host] = holder.held;
+    if (block == 0) return;
+    // Into the next of a range that was mapped piece by piece.
+    const size_t rest = holder.end != 0 && at + bytes > holder.end ? at + bytes - holder.end : 0;
+    bytes -= rest;
+    if (latest < accesses.size() && accesses[latest].bytes.block == block &&
+        accesses[latest].bytes.end == at) {
+      accesses[latest].bytes.end = at + bytes;
+    } else {
+      latest = accesses.size();
+      host |= of_host;
+      accesses.push_back({{block, at, at + bytes}, writes, of_host});
+    }
+    if (rest != 0) Add(reinterpret_cast<const void*>(at + bytes), rest, writes);
+  }
+
+  // Of a range that was mapped piece by piece nothing is noted where it goes on in the next.
+  void AddSome(const void* begin, size_t bytes, bool writes) {
+    const auto at = reinterpret_cast<uintptr_t>(begin);
+    const Holder& holder = race.HolderOf(begin, &room);
+    const auto [block, of_host] = holder.held;
+    if (block != 0 && at + bytes <= holder.end) some.push_back({{block, at, at + bytes}, writes, of_host});
+  }
+
+  static Bytes GroupBytes(uint64_t handle) { return {kGroup | (handle & (kGroup - 1)), 0, 1}; }
+
+  // The same once more where it lies in memory that other addresses show, too.
+  void AddInMemory() {
+    for (std::vector<Access>* list : {&accesses, &some}) {
+      for (size_t i = 0, count = list->size(); i < count; ++i) {
+        const Access access = (*list)[i];
+        const Bytes bytes = race.aliases_.InMemory(access.bytes);
+        if (bytes.block != 0) list->push_back({bytes, access.writes, false});
+      }
+    }
+    parts.clear();  // they lie behind all of them
+  }
+
+  void ForgetAccesses() {
+    for (const Access& access : accesses) {
+      if (access.writes) maybe_written.push_back(access.bytes);
+    }
+    accesses.clear();
+    some.clear();
+  }
+
+  static constexpr size_t kMostRoom = 4096;
+
+  const Race& race;
+  Room& room;
+  std::vector<Access>& accesses;                           // in that room
+  std::vector<Access>& some;                               // of which it touches one byte at least, in it too
+  size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
+  std::vector<Bytes> maybe_written;
+  Waits waits;
+  std::vector<std::pair<const uint64_t*, uint64_t>> numbers;  // that it waits for
+  std::vector<const Knowledge*> learned;                      // by those, when they are resolved
+  // A launch's: up to where the accesses of each lie in those lists.
+  struct Part {
+    const uint64_t* word;
+    uint64_t least;
+    size_t accesses, some;
+  };
+  std::vector<Part> parts;
+  bool host = false;     // some accesses are to memory of the host
+  bool partly = false;   // some accesses are decided by data
+  bool open = false;     // it waits for what has no position
+  bool unknown = false;  // nothing is known of what it touches
+  bool signals = false;  // others may learn without a call that it was there
+  // It waits for other ranks while it runs, so that nobody knows what comes before that which follows it. Its
+  // own accesses may come at once.
+  bool collective = false;
+};
+
+}  // namespace belay::race
