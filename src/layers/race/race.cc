@@ -84,13 +84,16 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
     std::erase_if(now.open, [&](const Epoch& wait) { return host_.Knows(wait); });
   }
   for (const auto& [source, at] : touches.waits) now.Join(At(LineOf(*source), at));
-  for (const Knowledge* learned : touches.learned) now.Join(*learned);
+  const bool learns = touches.records != nullptr && !touches.records->learned.empty();
+  if (learns) {
+    for (const Knowledge* learned : touches.records->learned) now.Join(*learned);
+  }
   const bool known = now.open.empty();
   if (touches.open) now.Open({line.index, position});
   now.clock.Learn({line.index, position});
   line.last = position;
-  const bool changed = !touches.waits.empty() || !touches.learned.empty() || touches.open ||
-                       line.changes.empty() || line.changes.back().knowledge.host != host_changes_;
+  const bool changed = !touches.waits.empty() || learns || touches.open || line.changes.empty() ||
+                       line.changes.back().knowledge.host != host_changes_;
   if (changed) {
     now.host = host_changes_;
     line.changes.push_back({position, now});
@@ -185,7 +188,7 @@ bool Race::JudgeAnew(std::span<const Access> some, const Mark& mark, const Spot&
 void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) {
   Touches touches(*this, task);
   std::lock_guard guard(lock_);
-  if (!touches.numbers.empty()) ResolveNumbers(&touches);
+  if (touches.WaitsForNumbers()) ResolveNumbers(&touches);
   ++tally_.tasks;
   if (follows_waits_) idle_waits_.Submitted(stream.id(), layers::ThisThread());
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
@@ -210,10 +213,10 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   const auto ordered = [&](const Mark& before) { return clock.Knows(before.by); };
-  if (touches.parts.empty()) {
-    Judge(touches.accesses, touches.some, mark, spot, ordered, &shadow_);
-  } else {
+  if (touches.HasParts()) {
     JudgeParts(line, position, touches, mark.site, spot);
+  } else {
+    Judge(touches.accesses, touches.some, mark, spot, ordered, &shadow_);
   }
   if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
 }
@@ -478,7 +481,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
       }
     }
     const Touches touches(*this, graph.nodes()[n].task);
-    const bool waits = touches.open || !touches.numbers.empty();
+    const bool waits = touches.open || touches.WaitsForNumbers();
     const bool known = !open[n] && (!waits || touches.collective);
     if (waits) open[n] = true;
     if (touches.unknown || touches.partly || !known) ++tally_.not_judged;

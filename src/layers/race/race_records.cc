@@ -9,7 +9,7 @@ namespace belay::race {
 
 // What the task waits for that is no record, or nobody's, leaves it open.
 void Race::ResolveNumbers(Touches* touches) {
-  for (const auto& [word, least] : touches->numbers) {
+  for (const auto& [word, least] : touches->records->numbers) {
     const auto record = records_.find(word);
     if (record == records_.end() || record->second.latest < least) {
       touches->open = true;
@@ -17,7 +17,7 @@ void Race::ResolveNumbers(Touches* touches) {
     }
     for (const Record::Number& number : record->second.numbers) {
       if (number.number < least) continue;
-      touches->learned.push_back(&number.knowledge);
+      touches->records->learned.push_back(&number.knowledge);
       break;
     }
   }
@@ -30,11 +30,12 @@ void Race::JudgeParts(Line& line, uint64_t position, const Touches& touches, uin
   const auto ordered = [&](const Mark& before) { return line.now.clock.Knows(before.by); };
   Knowledge known = line.now;  // of who waits
   known.clock.ForgetFrom({line.index, position});
-  for (size_t i = 0; i < touches.parts.size(); ++i) {
-    const Touches::Part& part = touches.parts[i];
-    const bool last = i + 1 == touches.parts.size();
-    const size_t end = last ? touches.accesses.size() : touches.parts[i + 1].accesses;
-    const size_t some_end = last ? touches.some.size() : touches.parts[i + 1].some;
+  const std::vector<Touches::Part>& parts = touches.records->parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Touches::Part& part = parts[i];
+    const bool last = i + 1 == parts.size();
+    const size_t end = last ? touches.accesses.size() : parts[i + 1].accesses;
+    const size_t some_end = last ? touches.some.size() : parts[i + 1].some;
     Mark mark{{line.index, position}, site};
     if (part.word != nullptr) {
       auto [found, fresh] = records_.try_emplace(part.word);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,6 @@ struct Race::Touches final : rt::RangeVisitor {
       : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
     if (race.aliases_.any()) AddInMemory();
-    if (!numbers.empty() && !race.any_records_.load(std::memory_order_acquire)) open = true;
     collective = task.type->task_class == rt::TaskClass::kProgress;
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
@@ -74,9 +74,12 @@ struct Race::Touches final : rt::RangeVisitor {
     waits.emplace_back(&source, position);
   }
   void WaitsForUnknown() override { open = true; }
-  void WaitsForNumber(const uint64_t* word, uint64_t least) override { numbers.emplace_back(word, least); }
+  void WaitsForNumber(const uint64_t* word, uint64_t least) override {
+    if (!race.any_records_.load(std::memory_order_acquire)) return WaitsForUnknown();
+    InRecords().numbers.emplace_back(word, least);
+  }
   void PartUntil(const uint64_t* word, uint64_t least) override {
-    parts.push_back({word, least, accesses.size(), some.size()});
+    InRecords().parts.push_back({word, least, accesses.size(), some.size()});
     latest_read = latest_write = SIZE_MAX;
   }
   void Signals(const void*) override { signals = true; }
@@ -131,7 +134,7 @@ struct Race::Touches final : rt::RangeVisitor {
         if (bytes.block != 0) list->push_back({bytes, access.writes, false});
       }
     }
-    parts.clear();  // they lie behind all of them
+    if (records != nullptr) records->parts.clear();  // they lie behind all of them
   }
 
   void ForgetAccesses() {
@@ -151,15 +154,24 @@ struct Race::Touches final : rt::RangeVisitor {
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   Waits waits;
-  std::vector<std::pair<const uint64_t*, uint64_t>> numbers;  // that it waits for
-  std::vector<const Knowledge*> learned;                      // by those, when they are resolved
-  // A launch's: up to where the accesses of each lie in those lists.
+  // Of records within launches, which few tasks have to do with.
   struct Part {
     const uint64_t* word;
     uint64_t least;
-    size_t accesses, some;
+    size_t accesses, some;  // where those of the part begin in the lists
   };
-  std::vector<Part> parts;
+  struct Records {
+    std::vector<std::pair<const uint64_t*, uint64_t>> numbers;  // that it waits for
+    std::vector<const Knowledge*> learned;                      // by those, when they are resolved
+    std::vector<Part> parts;                                    // of a launch
+  };
+  Records& InRecords() {
+    if (records == nullptr) records = std::make_unique<Records>();
+    return *records;
+  }
+  bool WaitsForNumbers() const { return records != nullptr && !records->numbers.empty(); }
+  bool HasParts() const { return records != nullptr && !records->parts.empty(); }
+  std::unique_ptr<Records> records;
   bool host = false;     // some accesses are to memory of the host
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
