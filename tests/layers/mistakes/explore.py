@@ -23,6 +23,8 @@ NO_DIFFERENCE = {
     "ARecordInAModelComesTooEarly": "a launch is one task",
     "ARecordInAModelTellsOfOneBuffer": "a launch is one task",
     "ARecordInAModelIsWaitedForBeforeItsLaunch": "both launches write the same",
+    "WeightsAreFilledUnderTwoModels": "a model keeps its weights elsewhere here",
+    "ASlotOfInputsComesRoundTooEarly": "both uploads bring the same",
     "OneWorkspaceForTwoStreams": "the operator leaves its workspace alone here",
     "ABufferComesRoundTooEarly": "the last round writes over the result of the first",
     "ATimeoutIsIgnored": "what was not waited for cannot run before the load",

@@ -302,3 +302,50 @@ MISTAKE(ARecordInAModelStandsForWhatCameBefore, "race") {
   Await(b, telling.event);
   Copy(static_cast<char*>(x), z, b);  // [2]
 }
+
+// The record tells of x, and the model runs on.
+MISTAKE(AModelIsDestroyedBehindARecordInIt, "destroy-while-used") {
+  Telling telling;
+  aclmdlRI model = nullptr;
+  Begin(c);
+  Copy(z, x, c);
+  OK(aclrtRecordEventWithFlag(telling.event, c, ACL_EVENT_RECORD_EXTERNAL));
+  Copy(y, z, c);
+  model = Finish(c);
+  Launch(model, a);  // [2]
+  Await(b, telling.event);
+  Wait(mended ? a : b);
+  OK(aclmdlRIDestroy(model));  // [1]
+}
+
+MISTAKE(MemoryIsFreedBehindARecordInAModel, "free-while-used") {
+  aclrtEvent event = nullptr;
+  OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+  void *before = NewBlock(), *behind = NewBlock();
+  Begin(a);
+  Fill(before, a);
+  OK(aclrtRecordEventWithFlag(event, a, ACL_EVENT_RECORD_EXTERNAL));
+  Fill(behind, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [2]
+  Await(b, event);
+  Wait(b);
+  Free(before);  // the record told of that
+  if (mended) Wait(a);
+  Free(behind);  // [1]
+  Wait(a);
+  OK(aclmdlRIDestroy(model));
+  OK(aclrtDestroyEvent(event));
+}
+
+MISTAKE(AModelIsDestroyedWhileOneOfTwoReplaysRuns, "destroy-while-used") {
+  Begin(a);
+  Copy(y, x, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, b);
+  Link(b, c);
+  Launch(model, c);  // [2]
+  Wait(mended ? c : b);
+  OK(aclmdlRIDestroy(model));  // [1]
+  Wait(c);
+}

@@ -234,3 +234,97 @@ MISTAKE(DescriptionsAreLeftBehind, "never-destroyed") {
   OK(aclmdlDestroyDesc(model));
   if (mended) aclDestroyTensorDesc(tensor);
 }
+
+// --- models among operators, graphs and each other
+
+MISTAKE(AnOperatorReadsAModelsResultTooEarly, "race") {
+  Loaded model(x, y);
+  OK(model.Execute(a));  // [1]
+  if (mended) Link(a, b);
+  Sum(Vector(y), Vector(z), Vector(z), b);  // [2]
+}
+
+MISTAKE(AnOperatorFeedsAModelTooLate, "race") {
+  Loaded model(x, y);
+  Sum(Vector(z), Vector(z), Vector(x), a);  // [1]
+  if (mended) Link(a, b);
+  OK(model.Execute(b));  // [2]
+}
+
+MISTAKE(AReplayFeedsAModelTooLate, "race") {
+  Begin(a);
+  Copy(x, z, a);
+  aclmdlRI graph = Finish(a);
+  {
+    Loaded model(x, y);
+    Launch(graph, a);  // [1]
+    if (mended) Link(a, b);
+    OK(model.Execute(b));  // [2]
+  }
+  End(graph, a);
+}
+
+// The record is made before what it should tell of.
+MISTAKE(AModelIsRecordedTooEarly, "race") {
+  Loaded model(x, y);
+  aclrtEvent done = NewEvent();
+  if (!mended) Record(done, a);
+  OK(model.Execute(a));  // [1]
+  if (mended) Record(done, a);
+  Await(b, done);
+  Copy(z, y, b);  // [2]
+}
+
+MISTAKE(WeightsAreFilledUnderTwoModels, "race") {
+  void* weights = NewBlock();
+  {
+    Loaded first(x, y, nullptr, weights), second(z, static_cast<char*>(z) + 512, nullptr, weights);
+    OK(first.Execute(a));
+    OK(second.Execute(b));  // [1]
+    Link(a, c);
+    if (mended) Link(b, c);
+    Fill(weights, c);  // [2]
+  }
+  Free(weights);
+}
+
+MISTAKE(TheResultOfAModelIsTheWorkMemoryOfAnother, "race") {
+  Loaded first(x, y), second(z, static_cast<char*>(z) + 512, y);
+  OK(first.Execute(a));  // [1]
+  if (mended) Link(a, b);
+  OK(second.Execute(b));  // [2]
+}
+
+// Two slots, and three steps.
+MISTAKE(ASlotOfInputsComesRoundTooEarly, "race") {
+  void* others = static_cast<char*>(x) + 1024;
+  Loaded model(x, y), next(others, z);
+  Copy(x, pinned, b, kModelBytes);
+  Link(b, a);
+  OK(model.Execute(a));  // [1]
+  Copy(others, pinned, b, kModelBytes);
+  Link(b, a);
+  OK(next.Execute(a));
+  if (mended) Link(a, b);
+  Copy(x, pinned, b, kModelBytes);  // [2]
+}
+
+// One of two streams is waited for.
+MISTAKE(AModelIsUnloadedBehindOneOfItsStreams, "destroy-while-used") {
+  Loaded model(x, y);
+  OK(model.Execute(a));
+  Link(a, b);
+  OK(model.Execute(b));  // [2]
+  Wait(mended ? b : a);
+  model.Unload();  // [1]
+}
+
+MISTAKE(AModelIsUnloadedAfterAnEventBeforeIt, "destroy-while-used") {
+  Loaded model(x, y);
+  aclrtEvent event = NewEvent();
+  if (!mended) Record(event, a);
+  OK(model.Execute(a));  // [2]
+  if (mended) Record(event, a);
+  OK(aclrtSynchronizeEvent(event));
+  model.Unload();  // [1]
+}
