@@ -154,8 +154,8 @@ HcclResult HcclGetCommName(HcclComm comm, char *commName);
 uint32_t HcclGetCommConfigCapability(void);
 
 /**
- * Sets HCCL_DETERMINISTIC (0, 1 or 2) for the process. Results repeat bit for bit whatever it is.
- * Needs no aclInit.
+ * Sets HCCL_DETERMINISTIC (0, 1 or 2) for the process. Results repeat bit for bit whatever it is;
+ * where it is not 0, they are the same wherever the ranks are. Needs no aclInit.
  * Errors: 1: no such item or value.
  * Page: hcclcpp_07_0013
  */
@@ -186,8 +186,8 @@ HcclResult HcclBarrier(HcclComm comm, aclrtStream stream);
 
 /**
  * recvBuf of each rank gets the sum, product, maximum or minimum of the count elements of all. May
- * work in place. Sums of fp16 and bfp16 are made in float, in the order of the ranks, so results
- * repeat bit for bit.
+ * work in place. Sums of fp16 and bfp16 are made in float, machine by machine and on each in the
+ * order of the ranks, so results repeat bit for bit.
  * Errors: 1: no such type or operation, or buffers that are no device memory, too short, overlap in
  * part or are not aligned to the element; 2: a buffer is null and count is not 0; 5: no arithmetic
  * for the type; 21: the communicator has failed, or a rank has left it.

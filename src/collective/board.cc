@@ -52,6 +52,13 @@ uint32_t RanksHere(const Hosts* hosts, uint32_t ranks) {
   return hosts == nullptr ? ranks : hosts->RanksOn(hosts->own);
 }
 
+// None where reductions go in the order of the ranks anyway.
+std::unique_ptr<const Placement> PlacementOf(const Hosts* hosts) {
+  if (hosts == nullptr || hosts->by_rank) return nullptr;
+  auto placement = std::make_unique<const Placement>(hosts->of);
+  return placement->IsOneEach() ? nullptr : std::move(placement);
+}
+
 int Cores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -89,6 +96,7 @@ Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_by
       ranks_(ranks),
       name_(std::move(name)),
       hosts_(std::move(hosts)),
+      placement_(PlacementOf(hosts_.get())),
       process_(ThisProcess()),
       announcement_bytes_(AnnouncementBytes(ranks)),
       half_bytes_(HalfBytes(ranks, staging_bytes_per_rank)),
@@ -194,6 +202,11 @@ void Board::PublishToAll(std::atomic<uint64_t>& word, uint64_t value) {
   word.store(value, std::memory_order_seq_cst);
   for (uint32_t r = 0; r < ranks_; ++r) Tell(r);
   PutWord(word, value, ranks_);
+}
+
+void Board::PublishHere(std::atomic<uint64_t>& word, uint64_t value) {
+  word.store(value, std::memory_order_seq_cst);
+  TellAllHere();
 }
 
 void Board::Tell(uint32_t rank) {
@@ -352,6 +365,7 @@ void Board::Share(const void* at, size_t bytes, uint32_t to) {
   const auto offset = static_cast<uint64_t>(static_cast<const std::byte*>(at) - memory_);
   Put({ParcelKind::kBytes, static_cast<uint32_t>(bytes), offset, HostFor(to)}, to);
   heavy_.fetch_add(bytes, std::memory_order_relaxed);
+  bytes_shared_.fetch_add(to < ranks_ ? bytes : bytes * (hosts_->count() - 1), std::memory_order_relaxed);
 }
 
 void Board::ShareWord(const std::atomic<uint64_t>& word, uint64_t value, uint32_t to) {

@@ -3,7 +3,9 @@
 //
 //   announcements  what a rank calls, when its stream gets there: two, used in turn. Who announces call n + 1
 //                  has ended call n, for which everybody had announced call n and so had read n - 1.
-//   counters       how far a rank has got in a call: rounds whose data it has laid out, reduced, and taken
+//   counters       how far a rank has got in a call: rounds whose data it has laid out, added up for its
+//   host,
+//                  reduced, and taken
 //   staging        where data lies for the others, in two halves that are used in turn
 //   channels       from each rank to each: what is sent, how far it was taken, and some staging
 //   bell           how many streams of a rank are parked, and a word that whoever rings changes
@@ -30,6 +32,7 @@
 #include "base/spin_lock.h"
 #include "collective/outbox.h"
 #include "collective/peer_memory.h"
+#include "collective/placement.h"
 
 namespace belay::coll {
 
@@ -144,6 +147,8 @@ class Board {
 
   bool IsElsewhere(uint32_t rank) const { return hosts_ != nullptr && hosts_->of[rank] != hosts_->own; }
   const Hosts* hosts() const { return hosts_.get(); }
+  // How reductions go together; null: in the order of the ranks.
+  const Placement* placement() const { return placement_.get(); }
   Outbox& outbox() { return *outbox_; }
   // Before the first call, where who carries is in this process.
   void SetCourier(std::shared_ptr<Courier> courier);
@@ -166,6 +171,8 @@ class Board {
   // The host whose ranks may write these bytes, which are in one piece of theirs; else how many there are.
   uint32_t HostOf(uint64_t at, uint64_t bytes) const;
   std::byte* Bytes(uint64_t at) { return memory_ + at; }
+  // For tests: how many bytes this rank has had brought to other hosts.
+  uint64_t bytes_shared() const { return bytes_shared_.load(std::memory_order_relaxed); }
   // From another host: a word, and that a rank has left.
   void Came(uint64_t word, uint64_t value);
   void CameLeft(uint32_t rank) noexcept;
@@ -184,6 +191,7 @@ class Board {
   uint64_t* expects(uint32_t rank, uint64_t number) const { return counts(rank, number) + 2 * ranks_; }
   struct alignas(64) Counters {
     std::atomic<uint64_t> laid_out, reduced, taken;
+    std::atomic<uint64_t> added;  // for its host
     // Whether the rank reaches all memory that the call wants to read in place: see Agreed.
     std::atomic<uint64_t> agreed;
   };
@@ -237,6 +245,7 @@ class Board {
   // Stores the value and tells a rank (all of them) that may be parked.
   void Publish(std::atomic<uint64_t>& word, uint64_t value, uint32_t to);
   void PublishToAll(std::atomic<uint64_t>& word, uint64_t value);
+  void PublishHere(std::atomic<uint64_t>& word, uint64_t value);  // to the ranks of this host
 
   // A stream of this rank is about to park, or goes on: others ring from now on.
   void BeginPark();
@@ -284,11 +293,13 @@ class Board {
   const uint32_t ranks_;
   const std::string name_;
   const std::shared_ptr<const Hosts> hosts_;
+  const std::unique_ptr<const Placement> placement_;
   std::unique_ptr<Outbox> outbox_;
   std::shared_ptr<Courier> courier_;
   SpinLock puts_;                 // of the outbox
   std::atomic<size_t> heavy_{0};  // bytes that have been put and not pushed
   std::atomic<bool> unpushed_{false};
+  std::atomic<uint64_t> bytes_shared_{0};
   std::unique_ptr<std::atomic<bool>[]> unpushed_to_;  // each host
   uint64_t process_;                                  // what other boards of this process say, too
   Bell* bells_;

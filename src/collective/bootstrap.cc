@@ -73,6 +73,7 @@ Joining::Joining(const Meeting& meeting)
   hello.staging_bytes = meeting.staging_bytes;
   hello.timeout_ns = meeting.timeout_ns;
   hello.way = meeting.way;
+  hello.by_rank = meeting.by_rank ? 1 : 0;
   if (root_is_elsewhere_) PrepareToCarry(&hello.place);
   if (!Send(line_, Encode(hello))) FailGone(meeting.root);
 }
@@ -238,6 +239,7 @@ void Joining::EnterSeveral(const Welcome& welcome, Welcomed who, std::span<Descr
   for (const WelcomePeer& peer : who.peers) hosts->of.push_back(peer.host);
   for (const WelcomeHost& host : who.hosts) hosts->leaders.push_back(host.leader);
   hosts->kind = Way::Among(welcome.way, hosts->count());
+  hosts->by_rank = welcome.by_rank != 0;
   if (hosts->of[meeting_.rank] != hosts->own) FailUnfit(meeting_.ranks);
   made->hosts = std::move(hosts);
   made->places = std::move(who.hosts);

@@ -28,6 +28,7 @@ struct Meeting {
   uint64_t staging_bytes = 0;
   int64_t timeout_ns = 0;
   WayKind way = WayKind::kUnsaid;  // that is asked for between hosts; rank 0's counts
+  bool by_rank = false;            // reductions go in the order of the ranks; rank 0's counts
 };
 
 // What a rank has when all have met. Unmaps the memory at its end.

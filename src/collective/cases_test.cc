@@ -34,6 +34,7 @@ struct Maker {
   uint32_t ranks, root;
   uint64_t seed;
   size_t element;
+  const Placement* placement;
 
   void Counts(Operation& o, uint32_t r) const {
     const bool sends = kind == Kind::kReduceScatterV || kind == Kind::kAllToAllV || kind == Kind::kAllToAllVC;
@@ -79,7 +80,7 @@ struct Maker {
         if (r != root) return;
         [[fallthrough]];
       case Kind::kAllReduce:
-        to = Folded(type, o.op, c.given);
+        to = Folded(type, o.op, c.given, placement);
         return;
       case Kind::kBroadcast:
         to = c.given[root];
@@ -91,7 +92,7 @@ struct Maker {
       case Kind::kReduceScatterV: {
         std::vector<Bytes> parts;
         for (uint32_t q = 0; q < ranks; ++q) parts.push_back(Sent(q, r));
-        to = Folded(type, o.op, parts);
+        to = Folded(type, o.op, parts, placement);
         return;
       }
       case Kind::kBarrier:
@@ -148,8 +149,8 @@ struct Maker {
 }  // namespace
 
 Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root,
-              bool in_place, uint64_t seed) {
-  Maker m{{}, kind, type, count, ranks, root, seed, tensor::BytesOf(type)};
+              bool in_place, uint64_t seed, const Placement* placement) {
+  Maker m{{}, kind, type, count, ranks, root, seed, tensor::BytesOf(type), placement};
   for (uint32_t r = 0; r < ranks; ++r) {
     Operation o;
     o.kind = kind;

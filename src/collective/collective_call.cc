@@ -4,7 +4,7 @@
 // through the staging areas, in rounds that fill one half after the other.
 //
 // Each rank reduces its slice of the elements, or all of them for itself (ReducesInSlices), reading all
-// ranks' data in the order of the ranks.
+// ranks' data in the order of the ranks, or what each host has made of its ranks' (collective_by_host.cc).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -31,8 +31,10 @@ constexpr size_t kRoundBytes = size_t{256} << 10;
 bool CollectiveCall::ReducesInSlices() const {
   if (kind_ != Kind::kAllReduce && kind_ != Kind::kReduce) return false;
   const uint32_t free = kind_ == Kind::kAllReduce ? 2 : 1;
+  const uint32_t operands = by_host_ != nullptr ? by_host_->hosts() : n_;
   if (n_ <= free) return false;
-  return operation().count > std::min(kReducedTwice, board().half_bytes()) / (element_ * (n_ - free));
+  const uint32_t more = std::max(operands, free + 1) - free;
+  return operation().count > std::min(kReducedTwice, board().half_bytes()) / (element_ * more);
 }
 
 void CollectiveCall::Start() {
@@ -54,14 +56,17 @@ const std::atomic<uint64_t>& CollectiveCall::Word(uint32_t rank) const {
     case Step::kLayOut:
     case Step::kLeave:
       return board().counters(rank).taken;
-    case Step::kReduce:
+    case Step::kAdd:
       return board().counters(rank).laid_out;
+    case Step::kReduce:
+      return by_host_ != nullptr ? board().counters(rank).added : board().counters(rank).laid_out;
     case Step::kAgree:
       return board().counters(rank).agreed;
     case Step::kCollect:
       return board().counters(rank).reduced;
     case Step::kTake:
-      return in_slices_ ? board().counters(rank).reduced : board().counters(rank).laid_out;
+      if (in_slices_) return board().counters(rank).reduced;
+      return by_host_ != nullptr ? board().counters(rank).added : board().counters(rank).laid_out;
     default:
       return Of(rank).number;
   }
@@ -71,6 +76,7 @@ uint64_t CollectiveCall::Goal(uint32_t rank) const {
   switch (step_) {
     case Step::kLayOut:
       return Mark(number_, round_ - 1);  // that half was used two rounds ago
+    case Step::kAdd:
     case Step::kReduce:
     case Step::kTake:
       return Mark(number_, round_ + 1);
@@ -86,7 +92,8 @@ uint64_t CollectiveCall::Goal(uint32_t rank) const {
 }
 
 bool CollectiveCall::AllThere() const {
-  while (there_ < n_ && Word(there_).load(std::memory_order_seq_cst) >= Goal(there_)) ++there_;
+  while (there_ < n_ && (!Awaits(there_) || Word(there_).load(std::memory_order_seq_cst) >= Goal(there_)))
+    ++there_;
   return there_ == n_;
 }
 
@@ -102,12 +109,12 @@ std::string CollectiveCall::WaitsFor(uint32_t* who) const {
   if (step_ == Step::kTurn) return "an earlier call of this communicator on another stream has not ended";
   std::string missing, elsewhere;
   for (uint32_t r = 0; r < n_; ++r) {
-    if (Word(r).load() >= Goal(r)) continue;
+    if (Word(r).load() >= Goal(r) || (!IsArriving() && !Awaits(r))) continue;
     if (missing.empty()) *who = r;
     if (elsewhere.empty()) elsewhere = WaitsElsewhere(board(), r);
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", r);
   }
-  if (step_ != Step::kArrive) return fmt::format("rank {} has begun it and does not get on", missing);
+  if (!IsArriving()) return fmt::format("rank {} has begun it and does not get on", missing);
   return fmt::format(
       "it is call {} here, and rank {} has not made it{}; all ranks must make the same calls in the same order",
       number_, missing, elsewhere);
@@ -119,6 +126,11 @@ void CollectiveCall::Move() {
   switch (step_) {
     case Step::kTurn:
       Announce();
+      step_ = laid_out_ && Adds() ? Step::kMates : Step::kArrive;
+      break;
+    case Step::kMates:
+      MeetMates();
+      Add();
       step_ = Step::kArrive;
       break;
     case Step::kArrive:
@@ -126,7 +138,15 @@ void CollectiveCall::Move() {
       break;
     case Step::kLayOut:
       LayOut();
-      board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
+      if (by_host_ != nullptr) {
+        board().PublishHere(own.laid_out, Mark(number_, round_ + 1));
+      } else {
+        board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
+      }
+      step_ = Adds() ? Step::kAdd : AfterLayOut();
+      break;
+    case Step::kAdd:
+      Add();
       step_ = AfterLayOut();
       break;
     case Step::kReduce:
@@ -205,7 +225,7 @@ void CollectiveCall::Announce() {
     // Others may still read the last round of the call before, which lies in the other half.
     LayOut();
     board().counters(me_).laid_out.store(Mark(number_, 1), std::memory_order_release);
-    board().ShareWord(board().counters(me_).laid_out, Mark(number_, 1), n_);
+    if (by_host_ == nullptr) board().ShareWord(board().counters(me_).laid_out, Mark(number_, 1), n_);
     laid_out_ = true;
   }
   ShareAnnouncement(own);
@@ -350,8 +370,12 @@ void CollectiveCall::PlanRounds() {
   }
   size_t half = board().half_bytes();
   if (pieces == 1) half = std::min(half, kRoundBytes);
-  piece_bytes_ = half / pieces / 64 * 64;
-  round_count_ = piece_bytes_ / element_;
+  // A partial result lies where operands do. Pieces are whole lines of either.
+  const size_t staged =
+      by_host_ != nullptr ? tensor::BytesOf(PartialType(operation().type, operation().op)) : element_;
+  const size_t line = 64 / element_ * staged;
+  piece_bytes_ = half / pieces / line * line;
+  round_count_ = piece_bytes_ / staged;
   if (pieces == n_ + 1) round_count_ *= n_;
   before_ = board().rounds_before();
 }
@@ -379,14 +403,15 @@ void CollectiveCall::RunSmall() {
   if (IsSum(kind_)) {
     if (kind_ == Kind::kReduce && me_ != operation().root) return;
     BeginParts();
-    for (uint32_t r = 0; r < n_; ++r) {
+    for (uint32_t i = 0; i < n_; ++i) {
+      const uint32_t r = by_host_ != nullptr ? by_host_->ranks()[i] : i;
       uint64_t before = 0;
       for (uint32_t to = 0; IsSeparate(kind_) && to < me_; ++to) before += Sent(r, to).count;
-      ins_.push_back(Of(r).payload + before * element_);
+      Give(Of(r).payload + before * element_);
     }
     outs_.push_back(receive());
-    Reduce(IsSeparate(kind_) ? Sent(me_, me_).count : operation().count);
-    return;
+    const uint64_t count = IsSeparate(kind_) ? Sent(me_, me_).count : operation().count;
+    return by_host_ != nullptr ? ReduceSmallByHost(count) : Reduce(count);
   }
   for (uint32_t from = 0; kind_ != Kind::kBarrier && from < n_; ++from) {
     if (!Contributes(from) || (kind_ == Kind::kBroadcast && from == me_)) continue;
@@ -412,7 +437,7 @@ void CollectiveCall::RunDirect() {
   BeginParts();
   for (uint32_t r = 0; r < n_; ++r) {
     Extent part = IsSeparate(kind_) ? Sent(r, me_) : slice;
-    ins_.push_back(their_send(r) + part.offset * element_);
+    Give(their_send(r) + part.offset * element_);
     if (kind_ == Kind::kAllReduce || (kind_ == Kind::kReduce && r == operation().root)) {
       outs_.push_back(their_receive(r) + slice.offset * element_);
     }
@@ -423,19 +448,13 @@ void CollectiveCall::RunDirect() {
 
 void CollectiveCall::LayOut() {
   if (!Contributes(me_)) return;
-  if (in_slices_) {
-    Extent all = Within({operation().count, 0});
-    for (uint32_t to = 0; to < n_; ++to) {
-      Extent part = Slice(to, all.count);
-      if (to != me_) Stage(Staged(me_, to), send() + (all.offset + part.offset) * element_, part.count, to);
-    }
-    return;
-  }
-  for (uint32_t i = 0; IsSeparate(kind_) && i < n_; ++i) {
+  if (by_host_ != nullptr) return LayOutForAdders();
+  for (uint32_t i = 1; HasParts() && i < n_; ++i) {
     uint32_t to = (me_ + i) % n_;
-    Extent part = Within(Sent(me_, to));
-    if (to != me_) Stage(Staged(me_, to), send() + part.offset * element_, part.count, to);
+    Extent part = Part(to);
+    Stage(Staged(me_, to), send() + part.offset * element_, part.count, to);
   }
+  if (in_slices_) return;
   Extent own = Within(Sent(me_, me_));
   if (!IsSeparate(kind_)) {
     Stage(Staged(me_, 0), send() + own.offset * element_, own.count,
@@ -444,15 +463,23 @@ void CollectiveCall::LayOut() {
   if (!IsSum(kind_)) Copy(receive(Within(Received(me_)).offset), send() + own.offset * element_, own.count);
 }
 
+// Of the part that this rank reduces.
+void CollectiveCall::GiveStaged(uint64_t own_offset) {
+  if (by_host_ != nullptr) {
+    for (uint32_t host = 0; host < by_host_->hosts(); ++host)
+      ins_.push_back({StagedPart(by_host_->AdderOf(OwnPart(), host), me_), TypeFrom(host)});
+    return;
+  }
+  for (uint32_t r = 0; r < n_; ++r) Give(r == me_ ? send() + own_offset * element_ : StagedPart(r, me_));
+}
+
 void CollectiveCall::ReduceSlice() {
-  Extent all = Within({operation().count, 0});
-  Extent slice = Slice(me_, all.count);
-  uint64_t offset = all.offset + slice.offset;
+  const Extent slice = Part(me_);
   BeginParts();
-  for (uint32_t r = 0; r < n_; ++r) ins_.push_back(r == me_ ? send() + offset * element_ : Staged(r, me_));
+  GiveStaged(slice.offset);
   bool root = kind_ == Kind::kReduce && me_ == operation().root;
   if (!root) outs_.push_back(Staged(me_, n_));
-  if (root || kind_ == Kind::kAllReduce) outs_.push_back(receive(offset));
+  if (root || kind_ == Kind::kAllReduce) outs_.push_back(receive(slice.offset));
   Reduce(slice.count);
   if (!root) {
     board().Share(Staged(me_, n_), slice.count * element_, kind_ == Kind::kReduce ? operation().root : n_);
@@ -462,21 +489,18 @@ void CollectiveCall::ReduceSlice() {
 void CollectiveCall::Take() {
   if (kind_ == Kind::kReduce && me_ != operation().root) return;
   if (in_slices_) {
-    Extent all = Within({operation().count, 0});
     for (uint32_t i = 1; i < n_; ++i) {
       uint32_t from = (me_ + i) % n_;
-      Extent slice = Slice(from, all.count);
-      Copy(receive(all.offset + slice.offset), Staged(from, n_), slice.count);
+      const Extent slice = Part(from);
+      Copy(receive(slice.offset), Staged(from, n_), slice.count);
     }
     return;
   }
-  const uint32_t piece = IsSeparate(kind_) ? me_ : 0;
   if (IsSum(kind_)) {
     Extent all = Sent(me_, me_);
     Extent own = Within(all);
     BeginParts();
-    for (uint32_t r = 0; r < n_; ++r)
-      ins_.push_back(r == me_ ? send() + own.offset * element_ : Staged(r, piece));
+    GiveStaged(own.offset);
     outs_.push_back(receive(own.offset - all.offset));
     Reduce(own.count);
     return;
@@ -484,7 +508,7 @@ void CollectiveCall::Take() {
   for (uint32_t i = 1; i < n_; ++i) {
     uint32_t from = (me_ + i) % n_;
     if (!Contributes(from)) continue;
-    Copy(receive(Within(Received(from)).offset), Staged(from, piece), Within(Sent(from, me_)).count);
+    Copy(receive(Within(Received(from)).offset), StagedPart(from, me_), Within(Sent(from, me_)).count);
   }
 }
 

@@ -1,5 +1,6 @@
 // The calls in which all ranks take part. What the ways share, and which is taken when: collective_call.cc;
-// how ranks of several processes read each other's memory: collective_in_place.cc.
+// how ranks of several processes read each other's memory: collective_in_place.cc; how reductions over
+// several hosts add up within each first: collective_by_host.cc.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "collective/call.h"
+#include "collective/reduce.h"
 #include "runtime/memory_sharing.h"
 
 namespace belay::coll {
@@ -50,6 +52,7 @@ class CollectiveCall final : public Call {
         me_(board.rank()),
         kind_(operation.kind),
         element_(tensor::BytesOf(operation.type)),
+        by_host_(IsSum(operation.kind) ? board.placement() : nullptr),
         in_slices_(ReducesInSlices()) {
     Extents extents = ExtentsOf(operation, me_, n_);
     if (IsReadInPlace(kind_) && std::max(extents.send, extents.receive) >= rt::SharedMemory::kLeastShown)
@@ -63,7 +66,9 @@ class CollectiveCall final : public Call {
   enum class Step : uint8_t {
     kTurn,
     kArrive,
+    kMates,   // those of this host have come
     kLayOut,  // rounds through the staging areas
+    kAdd,     // within this host
     kReduce,
     kTake,
     kAgree,  // in place, between processes
@@ -86,13 +91,14 @@ class CollectiveCall final : public Call {
   static_assert(sizeof(Places) <= Announcement::kPayload);
 
   bool ReducesInSlices() const;
+  bool IsArriving() const { return step_ == Step::kArrive || step_ == Step::kMates; }
   Step AfterLayOut() const { return in_slices_ ? Step::kReduce : Step::kTake; }
   void Start() override;
   bool Over() const override { return step_ == Step::kOver; }
   bool CanMove() const override;
   void Move() override;
   bool Needs(uint32_t rank) const override {
-    return step_ == Step::kArrive && Of(rank).number.load(std::memory_order_acquire) < number_;
+    return IsArriving() && Of(rank).number.load(std::memory_order_acquire) < number_;
   }
   void End() override { board().EndTurn(board().calls(), number_); }
   std::string WaitsFor(uint32_t* who) const override;
@@ -138,6 +144,18 @@ class CollectiveCall final : public Call {
   void EndReading();
   void MoveInPlace();
 
+  // Machine by machine (by_host_).
+  bool Adds() const;
+  bool AwaitsAt(Step step, uint32_t rank) const;
+  tensor::DType TypeFrom(uint32_t host) const;
+  uint32_t OwnHost() const { return by_host_->HostOf(me_); }
+  uint32_t OwnPart() const { return HasParts() ? me_ : n_; }
+  void LayOutForAdders();
+  void MeetMates();
+  void Add();
+  void AddUp(uint32_t part);
+  void ReduceSmallByHost(uint64_t count);
+
   void RunSmall();
   void RunDirect();
   void LayOut();
@@ -145,6 +163,8 @@ class CollectiveCall final : public Call {
   void Take();
   // Of ins_, into outs_.
   void Reduce(uint64_t count) const;
+  void GiveStaged(uint64_t own_offset);
+  void Give(const std::byte* operand) { ins_.push_back({operand, operation().type}); }
   void BeginParts() {
     ins_.clear();
     outs_.clear();
@@ -158,18 +178,30 @@ class CollectiveCall final : public Call {
   std::byte* Staged(uint32_t rank, uint32_t piece) const {
     return board().staging(rank, (before_ + round_) % 2) + piece * piece_bytes_;
   }
+  // What is reduced lies in one piece for each rank, or in one for all.
+  bool HasParts() const { return in_slices_ || IsSeparate(kind_); }
+  std::byte* StagedPart(uint32_t rank, uint32_t part) const { return Staged(rank, HasParts() ? part : 0); }
+  // Of this round, in the buffer that is sent from.
+  Extent Part(uint32_t to) const {
+    if (!in_slices_) return Within(Sent(me_, to));
+    const Extent all = Within({operation().count, 0});
+    const Extent slice = Slice(to, all.count);
+    return {slice.count, all.offset + slice.offset};
+  }
   const std::byte* send() const { return send_; }
   std::byte* receive(uint64_t offset = 0) const { return receive_ + offset * element_; }
 
   // Who this waits for, and what is to be at least how large.
   const std::atomic<uint64_t>& Word(uint32_t rank) const;
   uint64_t Goal(uint32_t rank) const;
+  bool Awaits(uint32_t rank) const { return by_host_ == nullptr || AwaitsAt(step_, rank); }
   bool AllThere() const;
 
   const uint32_t n_;
   const uint32_t me_;
   const Kind kind_;
   const size_t element_;
+  const Placement* const by_host_;  // of a reduction, unless it goes in the order of the ranks
   const bool in_slices_;
   const std::byte* send_ = nullptr;
   std::byte* receive_ = nullptr;
@@ -183,7 +215,7 @@ class CollectiveCall final : public Call {
   Step step_ = Step::kTurn;
   mutable uint32_t there_ = 0;  // ranks that are known to be there
   // What is reduced and where it goes. A call that is under way takes no memory.
-  std::vector<const std::byte*> ins_;
+  std::vector<Operand> ins_;
   std::vector<std::byte*> outs_;
   std::vector<Peer> peers_;  // empty: the call is too small for that, or of another kind
 };

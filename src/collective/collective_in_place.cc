@@ -108,7 +108,7 @@ void CollectiveCall::FoldPiece() {
   Peer& own = peers_[me_];
   const uint64_t begin = own.pieces * PieceCount();
   BeginParts();
-  for (uint32_t r = 0; r < n_; ++r) ins_.push_back(peers_[r].send + (slice.offset + begin) * element_);
+  for (uint32_t r = 0; r < n_; ++r) Give(peers_[r].send + (slice.offset + begin) * element_);
   outs_.push_back(receive(slice.offset + begin));
   Reduce(std::min(PieceCount(), slice.count - begin));
   board().PublishToAll(board().counters(me_).reduced, Mark(number_, ++own.pieces));
@@ -133,7 +133,7 @@ void CollectiveCall::ReadPeers() {
   if (!TakesPart()) return;
   if (IsSum(kind_)) {
     BeginParts();
-    for (uint32_t r = 0; r < n_; ++r) ins_.push_back(peers_[r].send + Sent(r, me_).offset * element_);
+    for (uint32_t r = 0; r < n_; ++r) Give(peers_[r].send + Sent(r, me_).offset * element_);
     outs_.push_back(receive());
     Reduce(Sent(me_, me_).count);
     return;

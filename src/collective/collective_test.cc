@@ -7,69 +7,13 @@
 #include <thread>
 #include <utility>
 
+#include "collective/cases_testing.h"
 #include "collective/reduce.h"
-#include "collective/testing.h"
 #include "runtime/shared_cores.h"
 #include "runtime/thread_engine.h"
 
 namespace belay::coll::testing {
 namespace {
-
-using rt::Stream;
-
-constexpr Kind kCollectives[] = {Kind::kBarrier,       Kind::kAllReduce,      Kind::kReduce,
-                                 Kind::kBroadcast,     Kind::kAllGather,      Kind::kAllGatherV,
-                                 Kind::kReduceScatter, Kind::kReduceScatterV, Kind::kScatter,
-                                 Kind::kAllToAll,      Kind::kAllToAllV,      Kind::kAllToAllVC};
-
-bool Same(const Case& c, uint32_t r) {
-  const Bytes& expected = c.expected[r];
-  if (expected.empty() || (c.calls[r].kind == Kind::kReduce && r != c.calls[r].root)) return true;
-  return std::memcmp(c.calls[r].receive, expected.data(), expected.size()) == 0;
-}
-
-std::string Name(const Case& c) {
-  const Operation& o = c.calls[0];
-  return fmt::format("{} of {} {} op {} root {} ranks {}{}", NameOf(o.kind), o.count, HcclNameOf(o.type),
-                     static_cast<int>(o.op), o.root, c.calls.size(), c.in_place ? " in place" : "");
-}
-
-class Collectives : public rt::rings::WorkersTest {
- protected:
-  explicit Collectives(int workers = 2) : WorkersTest(workers) {}
-  void Streams(uint32_t ranks) {
-    while (streams_.size() < ranks) streams_.push_back(&NewStream());
-  }
-  // Runs it and says whether every rank has what it should.
-  void Run(Group& group, Case& c) {
-    Streams(group.ranks());
-    for (uint32_t r = 0; r < group.ranks(); ++r) Submit(group[r], nullptr, *streams_[r], c.calls[r]);
-    for (uint32_t r = 0; r < group.ranks(); ++r) {
-      Wait(*streams_[r]);
-      std::optional<rt::TaskFailure> failure = streams_[r]->TakeFailure();
-      ASSERT_FALSE(failure) << Name(c) << ": " << failure->Sentence();
-    }
-    for (uint32_t r = 0; r < group.ranks(); ++r) ASSERT_TRUE(Same(c, r)) << Name(c) << " at rank " << r;
-  }
-  void RunAll(uint32_t ranks, bool apart) {
-    Group group(ranks, 8192, apart);
-    RunAll(group);
-  }
-  void RunAll(Group& group) {
-    const uint32_t ranks = group.ranks();
-    uint64_t seed = 1;
-    for (Kind kind : kCollectives) {
-      for (uint64_t count : {0, 1, 5, 61, 1048, 3000}) {
-        for (bool in_place : {false, true}) {
-          Case c = MakeCase(kind, DType::kF32, Reduction::kSum, count, ranks, seed % ranks, in_place, seed);
-          ++seed;
-          ASSERT_NO_FATAL_FAILURE(Run(group, c));
-        }
-      }
-    }
-  }
-  std::vector<Stream*> streams_;
-};
 
 TEST_F(Collectives, OfOneToEightRanksThatSeeEachOthersBuffers) {
   for (uint32_t ranks : {1, 2, 3, 4, 8}) ASSERT_NO_FATAL_FAILURE(RunAll(ranks, false));
@@ -119,7 +63,7 @@ TEST_F(Steps, NoRankHoldsUpTheOthers) {
     for (Kind kind : kCollectives) {
       Group group(3, 4096, apart);
       Case c = MakeCase(kind, DType::kI16, Reduction::kSum, 2000, 3, 1, false, 9);
-      std::vector<Stream*> streams;
+      std::vector<rt::Stream*> streams;
       for (uint32_t r = 0; r < 3; ++r) {
         streams.push_back(&NewStream());
         Submit(group[r], nullptr, *streams[r], c.calls[r]);
@@ -141,7 +85,8 @@ TEST_F(Collectives, OfEveryTypeAndOperation) {
                        DType::kU32, DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
       for (int op = 0; op < 4; ++op) {
         for (Kind kind : {Kind::kAllReduce, Kind::kReduceScatter}) {
-          Case c = MakeCase(kind, type, static_cast<Reduction>(op), 1100, 3, 0, false, ++seed);
+          Case c =
+              MakeCase(kind, type, static_cast<Reduction>(op), 1100, 3, 0, false, ++seed, group.placement());
           ASSERT_NO_FATAL_FAILURE(Run(group, c));
         }
       }
@@ -186,7 +131,8 @@ TEST_F(Collectives, OfWhatFillsTheStagingAreasOfACommunicator) {
     Group group(ranks, Board::kStagingBytes, where);
     for (uint64_t count : {uint64_t{16} << 10, (uint64_t{64} << 10) + 1, uint64_t{200} << 10}) {
       for (bool in_place : {false, true}) {
-        Case c = MakeCase(Kind::kAllReduce, DType::kF32, Reduction::kSum, count, ranks, 0, in_place, count);
+        Case c = MakeCase(Kind::kAllReduce, DType::kF32, Reduction::kSum, count, ranks, 0, in_place, count,
+                          group.placement());
         ASSERT_NO_FATAL_FAILURE(Run(group, c));
       }
     }
@@ -203,8 +149,8 @@ TEST_F(Collectives, SumsLieWhereWhatIsSummedLies) {
         for (size_t r = 0; r < ranks; ++r) given.push_back(Numbers(type, kCount, r + 1));
         const Bytes expected = Folded(type, Reduction::kSum, given);
         Bytes other(expected.size());
-        std::vector<const std::byte*> ins;
-        for (const Bytes& one : given) ins.push_back(one.data());
+        std::vector<Operand> ins;
+        for (const Bytes& one : given) ins.push_back({one.data(), type});
         std::byte* outs[] = {given[on].data(), other.data()};
         ReduceInto(type, Reduction::kSum, outs, 2, ins.data(), ranks, kCount);
         EXPECT_EQ(given[on], expected) << ranks << " on " << on;
@@ -247,7 +193,9 @@ TEST_F(Collectives, ResultsRepeatBitForBit) {
   std::vector<float> first;
   for (Where where : kAnywhere) {
     for (uint64_t staging : {4096, 65536}) {
-      Group group(kRanks, staging, where);
+      // Between hosts, the order of the ranks is that of one host only where it is asked for.
+      const auto of = where == Where::kOnTwoHosts ? OnTwoHosts(kRanks) : std::vector<uint32_t>(kRanks);
+      Group group(of, staging, where == Where::kApart, "g", WayKind::kDirect, /*by_rank=*/true);
       Streams(kRanks);
       std::vector<std::vector<float>> results(kRanks, std::vector<float>(kCount));
       for (uint32_t i = 0; i < kRanks; ++i) {
@@ -271,7 +219,8 @@ TEST_F(Collectives, ANaNWins) {
   for (Reduction op : {Reduction::kMax, Reduction::kMin}) {
     float a[] = {1, NAN, 3}, b[] = {NAN, 2, 3}, out[3];
     std::byte* outs[] = {reinterpret_cast<std::byte*>(out)};
-    const std::byte* ins[] = {reinterpret_cast<std::byte*>(a), reinterpret_cast<std::byte*>(b)};
+    const Operand ins[] = {{reinterpret_cast<std::byte*>(a), DType::kF32},
+                           {reinterpret_cast<std::byte*>(b), DType::kF32}};
     ReduceInto(DType::kF32, op, outs, 1, ins, 2, 3);
     EXPECT_NE(out[0], out[0]);
     EXPECT_NE(out[1], out[1]);

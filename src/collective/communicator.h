@@ -31,7 +31,7 @@ struct Event;
 struct CommunicatorConfig {
   std::string name;                   // unique among those of a process
   uint64_t buffer_bytes = 200 << 20;  // HCCL_BUFFSIZE; how much of it is used is the board's affair
-  int deterministic = 0;              // 0, 1 or 2; results repeat in any case
+  int deterministic = 0;  // 0, 1 or 2; results repeat in any case, but 0 goes by where the ranks are
   int64_t exec_timeout_ns =
       int64_t{1836} * 1'000'000'000;  // how long an operation waits for others; 0: for ever
   Algorithms algorithms;              // that are asked for between machines

@@ -49,6 +49,7 @@ Meeting MeetingOf(const RootInfo& root, uint32_t rank, uint32_t ranks, int devic
   meeting.staging_bytes = std::min<uint64_t>(config.buffer_bytes, Board::kStagingBytes);
   meeting.timeout_ns = ConnectTimeoutNs();
   meeting.way = config.algorithms.way;
+  meeting.by_rank = config.deterministic != 0;
   return meeting;
 }
 

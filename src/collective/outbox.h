@@ -20,6 +20,7 @@ struct Hosts {
   std::vector<uint32_t> of;       // of each rank
   std::vector<uint32_t> leaders;  // of each host: the rank that carries
   WayKind kind = WayKind::kDirect;
+  bool by_rank = false;  // reductions go in the order of the ranks, wherever these are (placement.h)
   Way way() const { return Way(kind, count()); }
   uint32_t count() const { return static_cast<uint32_t>(leaders.size()); }
   uint32_t ranks() const { return static_cast<uint32_t>(of.size()); }

@@ -1,5 +1,6 @@
 // Random collectives on several communicators and streams from several threads, with captures and replays,
 // each against the plain reference. BELAY_TEST_SEED runs one seed alone.
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <string>
@@ -26,14 +27,15 @@ struct Step {
   int replays = 0;          // 0: not captured
 };
 
-std::vector<Step> Plan(std::mt19937_64& random, uint32_t ranks) {
+std::vector<Step> Plan(std::mt19937_64& random, const Group& group) {
+  const uint32_t ranks = group.ranks();
   auto below = [&](uint64_t n) { return random() % n; };
   constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kI8, DType::kI64, DType::kF16};
   auto one = [&] {
     uint64_t count = below(4) == 0 ? below(9000) : below(300);
     return MakeCase(kKinds[below(std::size(kKinds))], kTypes[below(std::size(kTypes))],
                     static_cast<Reduction>(below(4)), count, ranks, static_cast<uint32_t>(below(ranks)),
-                    false, random());
+                    false, random(), group.placement());
   };
   std::vector<Step> steps;
   for (int i = 0; i < kSteps; ++i) {
@@ -44,6 +46,20 @@ std::vector<Step> Plan(std::mt19937_64& random, uint32_t ranks) {
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+// Up to four ranks, on up to three hosts.
+std::unique_ptr<Group> NewGroup(std::mt19937_64& random) {
+  constexpr WayKind kWays[] = {WayKind::kDirect, WayKind::kRing, WayKind::kDoubling};
+  std::vector<uint32_t> of{0};
+  const uint64_t others = random() % 4, hosts = 1 + random() % 3;
+  uint32_t begun = 1;
+  for (uint64_t i = 0; i < others; ++i) {
+    of.push_back(static_cast<uint32_t>(random() % std::min<uint64_t>(hosts, begun + 1)));
+    begun = std::max(begun, of.back() + 1);
+  }
+  const size_t staging = random() % 2 == 0 ? 2048 : 16384;
+  return std::make_unique<Group>(of, staging, random() % 2 == 0, "g", kWays[random() % 3], random() % 3 == 0);
 }
 
 bool SameAsReference(const Case& c, uint32_t r) {
@@ -77,10 +93,8 @@ TEST_P(RandomCollectives, GiveWhatThePlainReferenceGives) {
   std::vector<std::unique_ptr<Group>> groups;
   std::vector<std::vector<Step>> plans;
   for (uint64_t c = 0; c < communicators; ++c) {
-    auto ranks = static_cast<uint32_t>(1 + random() % 4);
-    groups.push_back(std::make_unique<Group>(ranks, random() % 2 == 0 ? 2048 : 16384,
-                                             kAnywhere[random() % std::size(kAnywhere)]));
-    plans.push_back(Plan(random, ranks));
+    groups.push_back(NewGroup(random));
+    plans.push_back(Plan(random, *groups.back()));
   }
   std::vector<std::thread> threads;
   std::vector<std::vector<Stream*>> streams(communicators);

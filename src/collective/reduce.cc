@@ -111,15 +111,13 @@ Fold FoldFor(DType type, Reduction op) {
   }
 }
 
-// One block of 16-bit floats, into `sums`.
-void FoldHalves(Fold fold, DType type, float* sums, const std::byte* const* ins, size_t in_count, size_t at,
-                size_t n) {
+// One block in f32, into `sums`, of 16-bit floats among others.
+void FoldInF32(Fold fold, float* sums, const Operand* ins, size_t in_count, size_t begin, size_t n) {
   float more[kBlock];
-  auto count = static_cast<int64_t>(n);
-  tensor::Convert(DType::kF32, sums, type, ins[0] + at, count);
-  for (size_t q = 1; q < in_count; ++q) {
-    tensor::Convert(DType::kF32, more, type, ins[q] + at, count);
-    fold(sums, sums, more, n);
+  for (size_t q = 0; q < in_count; ++q) {
+    const size_t at = begin * tensor::BytesOf(ins[q].type);
+    tensor::Convert(DType::kF32, q == 0 ? sums : more, ins[q].type, ins[q].at + at, static_cast<int64_t>(n));
+    if (q > 0) fold(sums, sums, more, n);
   }
 }
 
@@ -127,26 +125,34 @@ void FoldHalves(Fold fold, DType type, float* sums, const std::byte* const* ins,
 
 bool Reduces(DType type) { return FoldFor(type, Reduction::kSum) != nullptr; }
 
-void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_count,
-                const std::byte* const* ins, size_t in_count, size_t count) {
+// What is greater or less than others is one of them.
+DType PartialType(DType type, Reduction op) {
+  const bool rounds = op == Reduction::kSum || op == Reduction::kProd;
+  return IsHalf(type) && rounds ? DType::kF32 : type;
+}
+
+void ReduceInto(DType type, Reduction op, std::byte* const* outs, size_t out_count, const Operand* ins,
+                size_t in_count, size_t count) {
   const Fold fold = FoldFor(type, op);
   const size_t element = tensor::BytesOf(type);
+  const bool in_f32 =
+      std::any_of(ins, ins + in_count, [](const Operand& in) { return IsHalf(in.type); }) || IsHalf(type);
   alignas(64) std::byte block[kBlock * 8];
   alignas(64) float sums[kBlock];
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t n = std::min(kBlock, count - begin);
     const size_t at = begin * element;
     const std::byte* result = block;
-    if (in_count == 1) {
-      result = ins[0] + at;
-    } else if (IsHalf(type)) {
-      FoldHalves(fold, type, sums, ins, in_count, at, n);
+    if (in_count == 1 && ins[0].type == type) {
+      result = ins[0].at + at;
+    } else if (in_f32) {
+      FoldInF32(fold, sums, ins, in_count, begin, n);
       tensor::Convert(type, block, DType::kF32, sums, static_cast<int64_t>(n));
     } else {
       // All but the last into the block, so that only the last can write to what was read.
-      const std::byte* left = ins[0] + at;
-      for (size_t q = 1; q + 1 < in_count; ++q, left = block) fold(block, left, ins[q] + at, n);
-      fold(outs[0] + at, left, ins[in_count - 1] + at, n);
+      const std::byte* left = ins[0].at + at;
+      for (size_t q = 1; q + 1 < in_count; ++q, left = block) fold(block, left, ins[q].at + at, n);
+      fold(outs[0] + at, left, ins[in_count - 1].at + at, n);
       result = outs[0] + at;
     }
     for (size_t j = 0; j < out_count; ++j) {

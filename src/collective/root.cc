@@ -198,6 +198,7 @@ void Root::Admit(Guest& guest, const Hello& hello) {
   guest.host = guest.is_local ? host_ : hello.host;
   guest.place = hello.place;
   guest.way = static_cast<uint32_t>(hello.way) < kWayKinds ? hello.way : WayKind::kUnsaid;
+  guest.by_rank = hello.by_rank;
   if (!guest.is_local && hello.host == host_) {
     std::string sentence = fmt::format(
         "rank {} (process {}) runs on the machine of the process of the root info ({}), but came over the network; "
@@ -310,6 +311,7 @@ void Root::Welcome(Group& group) {
   Welcomed who = WhoAreThere(group);
   welcome.hosts = static_cast<uint32_t>(who.hosts.size());
   welcome.way = group.members[0]->way;
+  welcome.by_rank = group.members[0]->by_rank;
   for (const Guest* member : group.members) {
     if (member->is_local && member->process == getpid()) welcome.root = std::min(welcome.root, member->rank);
   }

@@ -49,6 +49,7 @@ class Root final : public Watched {
     Id host{};
     Place place;
     WayKind way = WayKind::kUnsaid;
+    uint32_t by_rank = 0;
   };
   struct Group {
     Id key{};

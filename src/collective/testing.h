@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,10 +42,11 @@ class Group {
       : Group(ranks, staging, apart ? Where::kApart : Where::kTogether, std::move(name)) {}
   // On several hosts: of[rank] is where.
   Group(const std::vector<uint32_t>& of, size_t staging, bool apart, std::string name = "g",
-        WayKind way = WayKind::kDirect) {
+        WayKind way = WayKind::kDirect, bool by_rank = false) {
     Hosts hosts;
     hosts.of = of;
     hosts.kind = way;
+    hosts.by_rank = by_rank;
     for (uint32_t r = 0; r < of.size(); ++r) {
       if (of[r] == hosts.count()) hosts.leaders.push_back(r);
     }
@@ -79,6 +81,8 @@ class Group {
   Carrier& carrier(uint32_t host) { return *carriers_[host]; }
   void EndCarrier(uint32_t host) { carriers_[host]->End(); }
   uint32_t ranks() const { return static_cast<uint32_t>(boards_.size()); }
+  // By which it reduces; null: in the order of the ranks.
+  const Placement* placement() const { return boards_[0]->placement(); }
 
  private:
   // From each host to each.
@@ -112,6 +116,7 @@ class Group {
 using Bytes = std::vector<std::byte>;
 
 // Small numbers, so that products stay finite and every type holds them; not the same for any two ranks.
+// Those of floats differ so much in size that a sum of them depends on its order.
 inline Bytes Numbers(DType type, uint64_t count, uint64_t seed) {
   std::vector<float> values(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -119,7 +124,13 @@ inline Bytes Numbers(DType type, uint64_t count, uint64_t seed) {
     x ^= x >> 29;
     x *= 0xBF58476D1CE4E5B9u;
     values[i] = static_cast<float>(static_cast<int>((x >> 40) % 31)) * 0.25f;
-    if (!tensor::IsFloat(type)) values[i] *= 4;
+    if (!tensor::IsFloat(type)) {
+      values[i] *= 4;
+    } else {
+      const int sizes = type == DType::kF16 ? 20 : 26;
+      values[i] = std::ldexp(values[i] / static_cast<float>(1 + (x >> 20) % 7),
+                             static_cast<int>((x >> 10) % static_cast<uint64_t>(sizes)) - sizes / 2 - 2);
+    }
   }
   Bytes bytes(count * tensor::BytesOf(type));
   if (type == DType::kC128) {
@@ -149,20 +160,9 @@ void FoldPlain(Reduction op, Bytes& to, const std::vector<Bytes>& from) {
   }
 }
 
-inline Bytes Folded(DType type, Reduction op, const std::vector<Bytes>& from) {
+// Of a type that has arithmetic of its own.
+inline Bytes FoldedAs(DType type, Reduction op, const std::vector<Bytes>& from) {
   Bytes to(from[0].size());
-  if (type == DType::kF16 || type == DType::kBF16) {
-    auto count = static_cast<int64_t>(to.size() / 2);
-    std::vector<Bytes> wide;
-    for (const Bytes& b : from) {
-      wide.emplace_back(b.size() * 2);
-      tensor::Convert(DType::kF32, wide.back().data(), type, b.data(), count);
-    }
-    Bytes sum(to.size() * 2);
-    FoldPlain<float>(op, sum, wide);
-    tensor::Convert(type, to.data(), DType::kF32, sum.data(), count);
-    return to;
-  }
   switch (type) {
     case DType::kF32:
       FoldPlain<float>(op, to, from);
@@ -198,6 +198,32 @@ inline Bytes Folded(DType type, Reduction op, const std::vector<Bytes>& from) {
   return to;
 }
 
+inline Bytes Converted(DType to, DType from, const Bytes& bytes) {
+  const size_t count = bytes.size() / tensor::BytesOf(from);
+  Bytes made(count * tensor::BytesOf(to));
+  tensor::Convert(to, made.data(), from, bytes.data(), static_cast<int64_t>(count));
+  return made;
+}
+
+// What all ranks have, in their order, or host by host.
+inline Bytes Folded(DType type, Reduction op, const std::vector<Bytes>& from,
+                    const Placement* placement = nullptr) {
+  const DType wide = type == DType::kF16 || type == DType::kBF16 ? DType::kF32 : type;
+  std::vector<Bytes> parts;
+  for (const Bytes& one : from) parts.push_back(wide == type ? one : Converted(wide, type, one));
+  if (placement != nullptr) {
+    std::vector<Bytes> of_hosts;
+    for (uint32_t host = 0; host < placement->hosts(); ++host) {
+      std::vector<Bytes> here;
+      for (const uint32_t rank : placement->RanksOn(host)) here.push_back(parts[rank]);
+      of_hosts.push_back(FoldedAs(wide, op, here));
+    }
+    parts = std::move(of_hosts);
+  }
+  const Bytes folded = FoldedAs(wide, op, parts);
+  return wide == type ? folded : Converted(type, wide, folded);
+}
+
 inline Bytes Cut(const Bytes& from, uint64_t offset, uint64_t count, size_t element) {
   auto begin = from.begin() + static_cast<ptrdiff_t>(offset * element);
   return Bytes(begin, begin + static_cast<ptrdiff_t>(count * element));
@@ -217,7 +243,8 @@ inline uint64_t Uneven(uint64_t count, uint32_t from, uint32_t to) {
   return (count * (1 + (from * 3 + to * 5) % 4)) / 2;
 }
 
+// `placement`: by which reductions go; null: in the order of the ranks.
 Case MakeCase(Kind kind, DType type, Reduction op, uint64_t count, uint32_t ranks, uint32_t root,
-              bool in_place, uint64_t seed);
+              bool in_place, uint64_t seed, const Placement* placement = nullptr);
 
 }  // namespace belay::coll::testing

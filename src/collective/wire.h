@@ -45,7 +45,7 @@ struct Hello {
   int64_t timeout_ns = 0;
   Place place;
   WayKind way = WayKind::kUnsaid;  // that is asked for between hosts
-  uint32_t unused = 0;
+  uint32_t by_rank = 0;            // 1: reductions go in the order of the ranks, wherever these are
 };
 
 struct Welcome {
@@ -56,7 +56,7 @@ struct Welcome {
   uint32_t hosts = 0;
   uint32_t own_host = 0;           // of who is welcomed
   WayKind way = WayKind::kUnsaid;  // that rank 0 has asked for
-  uint32_t unused = 0;
+  uint32_t by_rank = 0;            // the same
 };
 struct WelcomePeer {
   int32_t process = 0;

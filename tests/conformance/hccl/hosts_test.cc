@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -187,6 +188,58 @@ TEST_F(Machines, TheAlgorithmsThatAreAskedFor) {
       EXPECT_OK(HcclCommDestroy(first));
     });
   }
+}
+
+// Of four ranks on two machines in turns: each machine's first, or rank by rank.
+float SumOfFour(bool by_rank, const std::function<float(uint32_t rank)>& of) {
+  if (by_rank) return ((of(0) + of(1)) + of(2)) + of(3);
+  return (of(0) + of(2)) + (of(1) + of(3));
+}
+
+// By a setting or a configuration of rank 0. What others ask for does not count.
+TEST_F(Machines, TheOrderOfTheRanksIsAskedFor) {
+  struct Asked {
+    const char* setting;  // of rank 0; the others have another one
+    uint32_t config;
+    bool by_rank;
+  };
+  constexpr uint32_t kUnsaid = 0xffffffff;
+  OnMachines({"a", "b", "a", "b"}, [](HcclComm whole, uint32_t rank) {
+    const auto number = [](uint32_t of, uint64_t i) {
+      return std::ldexp(1.0f / static_cast<float>(1 + (i * 7 + of * 13) % 97), static_cast<int>(i * of % 21));
+    };
+    const Buffers b(4);
+    for (uint64_t i = 0; i < kMuch; ++i) b.in[i] = number(rank, i);
+    uint64_t part = 1;
+    for (const Asked& asked : {Asked{"false", kUnsaid, false},
+                               {"true", kUnsaid, true},
+                               {"strict", kUnsaid, true},
+                               {"false", 1, true},
+                               {"true", 0, false}}) {
+      const char* const others = asked.by_rank ? "false" : "strict";
+      const Setting setting("HCCL_DETERMINISTIC", rank == 0 ? asked.setting : others);
+      HcclCommConfig config;
+      HcclCommConfigInit(&config);
+      if (rank == 0 && asked.config != kUnsaid) config.hcclDeterministic = asked.config;
+      uint32_t ids[] = {0, 1, 2, 3};
+      HcclComm comm = nullptr;
+      EXPECT_OK(HcclCreateSubCommConfig(&whole, 4, ids, part++, rank, &config, &comm));
+      for (const uint64_t count : {uint64_t{100}, uint64_t{8000}, kMuch}) {
+        EXPECT_OK(HcclAllReduce(b.in, b.out, count, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, b.stream));
+        EXPECT_OK(aclrtSynchronizeStream(b.stream));
+        uint64_t wrong = 0, same = 0;
+        for (uint64_t i = 0; i < count; ++i) {
+          const auto of = [&](uint32_t each) { return number(each, i); };
+          wrong += b.out[i] != SumOfFour(asked.by_rank, of);
+          same += b.out[i] == SumOfFour(!asked.by_rank, of);
+        }
+        EXPECT_EQ(wrong, 0u) << asked.setting << " " << asked.config << " of " << count;
+        EXPECT_LT(same, count) << "the orders do not differ";
+      }
+      EXPECT_OK(HcclCommDestroy(comm));
+    }
+    EXPECT_OK(HcclCommDestroy(whole));
+  });
 }
 
 // Of four machines: who sends to the next one is connected to it and to the one before, and to no other.
