@@ -72,8 +72,8 @@ TEST_F(ByHost, EveryTypeAndOperation) {
                        DType::kU32, DType::kU64, DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
       for (int op = 0; op < 4; ++op) {
         for (Kind kind : kReductions) {
-          for (uint64_t count : {50, 1100})
-            ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, type, static_cast<Reduction>(op), count, ++seed));
+          const uint64_t count = ++seed % 3 == 0 ? 50 : 1100;
+          ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, type, static_cast<Reduction>(op), count, seed));
         }
       }
     }
@@ -105,10 +105,10 @@ TEST_F(ByHost, AroundEveryThreshold) {
 }
 
 TEST_F(ByHost, WhatFillsTheStagingAreasOfACommunicator) {
-  for (const Places& of : kPlaces) {
+  for (const Places& of : {kPlaces[0], kPlaces[4]}) {
     for (DType type : {DType::kF16, DType::kF32}) {
       Group group(of, Board::kStagingBytes, false);
-      for (uint64_t count : {uint64_t{16} << 10, (uint64_t{64} << 10) + 1, uint64_t{900} << 10})
+      for (uint64_t count : {(uint64_t{64} << 10) + 1, uint64_t{600} << 10})
         ASSERT_NO_FATAL_FAILURE(Reduce(group, Kind::kAllReduce, type, Reduction::kSum, count, count));
     }
   }
@@ -120,10 +120,8 @@ TEST_F(ByHost, TheWayDoesNotMatter) {
     Group group({0, 1, 2, 3, 2, 1, 0, 4}, 8192, true, "g", way);
     uint64_t seed = 1;
     for (Kind kind : kReductions) {
-      for (uint64_t count : {60, 700, 9000}) {
-        ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, DType::kF32, Reduction::kSum, count, ++seed));
-        ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, DType::kBF16, Reduction::kProd, count, ++seed));
-      }
+      ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, DType::kF32, Reduction::kSum, 9000, ++seed));
+      ASSERT_NO_FATAL_FAILURE(Reduce(group, kind, DType::kBF16, Reduction::kProd, 700, ++seed));
     }
   }
 }

@@ -7,8 +7,18 @@
 // laid it out. It does that as soon as the ranks of its host have come to the call: that those of the others
 // come too, is told meanwhile.
 //
-// Nobody waits for an adder before it has waited for all ranks of its host. So who has ended a call knows of
-// each rank that it has come to the last round, and so has taken what the one before had in the other half.
+// Nobody tells that it has taken a round, which would be one more word for all: a half of the staging areas
+// is free for the next but one when others have got on. An adder waits for all ranks of its host to have laid
+// out. So
+//   without slices  a rank lays out a round after it has taken the one before. Who gets the partial results
+//   of all
+//                   hosts knows that all have done so
+//   in slices       it lays out a round ahead, once it has reduced the one before: then those of its host
+//   need not
+//                   wait for it. Before it reduces, it has taken the one before that, so who gets partial
+//                   results of a round may put its next result where the last but one was, and who has got
+//                   all results of a round, lay out and add up where the one before was
+// Both hold from call to call, where the halves go on.
 #include <algorithm>
 #include <array>
 
@@ -49,6 +59,23 @@ void CollectiveCall::LayOutForAdders() {
     if (by_host_->AdderOf(HasParts() ? to : n_, OwnHost()) == me_) continue;
     const Extent part = Part(to);
     Copy(StagedPart(me_, to), send() + part.offset * element_, part.count);
+  }
+}
+
+void CollectiveCall::LayOutNext() {
+  if (round_ + 1 == rounds_) return;
+  ++round_;
+  LayOutForAdders();
+  board().PublishHere(board().counters(me_).laid_out, Mark(number_, round_ + 1));
+  --round_;
+}
+
+void CollectiveCall::EndRoundByHost() {
+  if (!in_slices_) LayOutNext();
+  if (++round_ == rounds_) {
+    step_ = Step::kOver;
+  } else {
+    step_ = Adds() ? Step::kAdd : AfterLayOut();
   }
 }
 

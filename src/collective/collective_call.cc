@@ -138,12 +138,8 @@ void CollectiveCall::Move() {
       break;
     case Step::kLayOut:
       LayOut();
-      if (by_host_ != nullptr) {
-        board().PublishHere(own.laid_out, Mark(number_, round_ + 1));
-      } else {
-        board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
-      }
-      step_ = Adds() ? Step::kAdd : AfterLayOut();
+      board().PublishToAll(own.laid_out, Mark(number_, round_ + 1));
+      step_ = AfterLayOut();
       break;
     case Step::kAdd:
       Add();
@@ -152,10 +148,15 @@ void CollectiveCall::Move() {
     case Step::kReduce:
       ReduceSlice();
       board().PublishToAll(own.reduced, Mark(number_, round_ + 1));
+      if (by_host_ != nullptr) LayOutNext();
       step_ = Step::kTake;
       break;
     case Step::kTake:
       Take();
+      if (by_host_ != nullptr) {
+        EndRoundByHost();
+        break;
+      }
       board().PublishToAll(own.taken, Mark(number_, ++round_));
       step_ = round_ < rounds_ ? Step::kLayOut : Step::kOver;
       break;

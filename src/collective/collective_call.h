@@ -151,6 +151,8 @@ class CollectiveCall final : public Call {
   uint32_t OwnHost() const { return by_host_->HostOf(me_); }
   uint32_t OwnPart() const { return HasParts() ? me_ : n_; }
   void LayOutForAdders();
+  void LayOutNext();
+  void EndRoundByHost();
   void MeetMates();
   void Add();
   void AddUp(uint32_t part);
