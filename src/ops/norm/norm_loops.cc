@@ -97,7 +97,13 @@ HWY_ATTR float SumOfSquares(const float* x, float shift, int64_t n) {
   });
 }
 
+HWY_ATTR float SumOfSizes(const float* x, int64_t n) {
+  return SumOf(x, n, 0, [](hn::Vec<hn::ScalableTag<float>> v) HWY_ATTR { return hn::Abs(v); });
+}
+
 HWY_INLINE float FactorOf(double variance, const RowRule& rule) {
+  if (rule.zero_stays && variance == 0) return 0;
+  if (rule.of_sizes) return static_cast<float>(1 / variance);
   const double root =
       rule.epsilon_outside ? std::sqrt(variance) + rule.epsilon : std::sqrt(variance + rule.epsilon);
   return static_cast<float>(1 / root);
@@ -112,7 +118,8 @@ HWY_ATTR bool RowOfOne(float* y, const float* x, const float* weight, const floa
   const auto mean = rule.centred ? hn::Mul(hn::SumOfLanes(d, values), hn::Set(d, share)) : hn::Zero(d);
   const auto off = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), hn::Sub(values, mean));
   found->mean = static_cast<double>(hn::GetLane(mean));
-  found->variance = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Mul(off, off)))) * rule.share;
+  const auto sizes = rule.of_sizes ? hn::Abs(off) : hn::Mul(off, off);
+  found->variance = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sizes))) * rule.share;
   if (found->mean * found->mean > rule.far * found->variance) return false;
   found->factor = FactorOf(found->variance, rule);
   auto result = hn::Mul(off, hn::Set(d, found->factor));
@@ -133,7 +140,8 @@ HWY_ATTR void Row(float* y, const float* x, const float* weight, const float* bi
     mean = static_cast<float>(sum * rule.share);
   }
   found->mean = static_cast<double>(mean);
-  found->variance = static_cast<double>(SumOfSquares(x, mean, n)) * rule.share;
+  found->variance =
+      static_cast<double>(rule.of_sizes ? SumOfSizes(x, n) : SumOfSquares(x, mean, n)) * rule.share;
   if (found->mean * found->mean > rule.far * found->variance) {
     double rest, squares;
     Deviations(x, mean, n, &rest, &squares);

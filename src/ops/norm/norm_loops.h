@@ -10,8 +10,10 @@ struct RowRule {
   double share;  // of an element in a mean
   double epsilon;
   bool epsilon_outside;
-  bool centred;  // on the mean; otherwise on zero
-  double far;    // squares of means, in variances
+  bool centred;             // on the mean; otherwise on zero
+  double far;               // squares of means, in variances
+  bool of_sizes = false;    // the variance is the mean of sizes, and has no root
+  bool zero_stays = false;  // the factor of a row of zeros is 0
 };
 
 struct RowMoments {

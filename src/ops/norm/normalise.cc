@@ -5,6 +5,7 @@
 
 #include "ops/loop_nest.h"
 #include "ops/norm/norm_loops.h"
+#include "ops/norm/turned_rows.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/fold_loops.h"
 #include "ops/scratch.h"
@@ -25,6 +26,20 @@ struct Slices {
     for (int k = 0; k < kMost; ++k) steps[k][rank] = step_of[k];
     ++rank;
     count *= size;
+  }
+
+  // The operand's slices of n floats lie one behind the other.
+  bool FollowEachOther(int k, int64_t n) const {
+    auto step = n * static_cast<int64_t>(sizeof(float));
+    for (int d = rank - 1; d >= 0; --d) {
+      if (sizes[d] != 1 && steps[k][d] != step) return false;
+      step *= sizes[d];
+    }
+    return true;
+  }
+  // They all have the same of the operand, or none.
+  bool Share(int k, bool present) const {
+    return !present || std::all_of(steps[k], steps[k] + rank, [](int64_t step) { return step == 0; });
   }
 
   // One of them after the other, without a division for each.
@@ -66,6 +81,7 @@ struct NormBody {
   DType stat_type[2];  // of the statistics that are written; not defined where they are not
   bool weighted, biased, all_direct, short_rows;
   bool by_one;  // there is one weight and one bias for a slice
+  bool turned;  // many slices side by side, as they follow each other in memory
   RowRule rule;
   const NormLoops<T>* loops;
 
@@ -77,14 +93,59 @@ struct NormBody {
 
   void operator()(const Frame& frame) const {
     slice.For(frame, [&](int64_t begin, int64_t end, T* buffer) {
-      Slices::Place place = slices.At(begin);
-      for (int64_t s = begin; s < end; ++s, slices.Advance(place)) {
-        char* at[Slices::kMost];
-        for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place.offsets[k];
-        const SliceMoments moments = Slice(at, buffer);
-        if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
-      }
+      if (turned) begin = ManyTurned(frame, begin, end);
+      OneByOne(frame, begin, end, buffer);
     });
+  }
+
+  void OneByOne(const Frame& frame, int64_t begin, int64_t end, T* buffer) const {
+    Slices::Place place = slices.At(begin);
+    for (int64_t s = begin; s < end; ++s, slices.Advance(place)) {
+      char* at[Slices::kMost];
+      PlacesOf(at, frame, place);
+      const SliceMoments moments = Slice(at, buffer);
+      if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
+    }
+  }
+
+  void PlacesOf(char** at, const Frame& frame, const Slices::Place& place) const {
+    for (int k = 0; k < Slices::kMost; ++k) at[k] = frame.at[bindings[k]] + offsets[k] + place.offsets[k];
+  }
+
+  // As many of the slices as fill whole turns; the first that is left.
+  int64_t ManyTurned(const Frame& frame, int64_t begin, int64_t end) const {
+    const bool told = how.kept || IsKnown(stat_type[0]) || IsKnown(stat_type[1]);
+    Slices::Place place = slices.At(begin);
+    char* at[Slices::kMost];
+    PlacesOf(at, frame, place);
+    const auto* x = reinterpret_cast<const float*>(at[kX]);
+    auto* y = reinterpret_cast<float*>(at[kOut]);
+    const RowWeights all{reinterpret_cast<const float*>(weighted ? at[kWeight] : nullptr),
+                         reinterpret_cast<const float*>(biased ? at[kBias] : nullptr), false};
+    const int64_t n = inner.count();
+    for (; begin + kRowsTurned <= end; begin += kRowsTurned, x += kRowsTurned * n, y += kRowsTurned * n) {
+      float weights[kRowsTurned], biases[kRowsTurned];
+      char* stats[kRowsTurned][2];
+      for (int64_t r = 0; (told || by_one) && r < kRowsTurned; ++r, slices.Advance(place)) {
+        PlacesOf(at, frame, place);
+        if (by_one && weighted) weights[r] = static_cast<float>(One(kWeight, at));
+        if (by_one && biased) biases[r] = static_cast<float>(One(kBias, at));
+        stats[r][0] = at[kShift], stats[r][1] = at[kFactor];
+      }
+      const RowWeights of_rows{weighted ? weights : nullptr, biased ? biases : nullptr, true};
+      RowMoments found[kRowsTurned];
+      BestTurnedRows()(y, x, by_one ? of_rows : all, n, rule, told ? found : nullptr);
+      for (int64_t r = 0; told && r < kRowsTurned; ++r) Tell(frame, begin + r, stats[r], found[r]);
+    }
+    return begin;
+  }
+
+  void Tell(const Frame& frame, int64_t s, char* const* stats, const RowMoments& found) const {
+    const T values[2] = {static_cast<T>(found.mean), static_cast<T>(found.factor)};
+    for (int k = 0; k < 2; ++k) {
+      if (IsKnown(stat_type[k])) Convert(stat_type[k], stats[k], Type(), &values[k], 1);
+    }
+    if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = {found.mean, found.variance};
   }
 
   void Reserve(Plan& plan) {
@@ -93,11 +154,19 @@ struct NormBody {
     all_direct = AllDirect();
     by_one = Direct() && lanes[kOut].direct() && (weighted || biased) &&
              (!weighted || lanes[kWeight].repeats()) && (!biased || lanes[kBias].repeats());
-    const bool by_squares = how.statistic == Statistic::kMoments || how.statistic == Statistic::kMeanSquare;
-    short_rows = (all_direct || by_one) && by_squares && loops->row != nullptr && inner.count() <= kShortRow;
-    const double size = static_cast<double>(inner.count());
-    rule = {Inverse(size), how.epsilon, how.epsilon_outside, how.statistic == Statistic::kMoments,
-            kFarMean * kFarMean};
+    short_rows = (all_direct || by_one) && loops->row != nullptr && inner.count() <= kShortRow;
+    const bool means = how.statistic == Statistic::kMoments || how.statistic == Statistic::kMeanSquare;
+    const double size = means ? static_cast<double>(inner.count()) : 1;
+    rule = {.share = Inverse(size),
+            .epsilon = means ? how.epsilon : 0,
+            .epsilon_outside = how.epsilon_outside,
+            .centred = how.statistic == Statistic::kMoments,
+            .far = kFarMean * kFarMean,
+            .of_sizes = how.statistic == Statistic::kSizes,
+            .zero_stays = !means};
+    turned = short_rows && inner.count() > 0 && inner.count() <= kMostTurned &&
+             slices.FollowEachOther(kX, inner.count()) && slices.FollowEachOther(kOut, inner.count()) &&
+             (by_one || (slices.Share(kWeight, weighted) && slices.Share(kBias, biased)));
   }
 
   bool Direct() const { return lanes[kX].direct() && inner.row() == inner.count(); }

@@ -20,9 +20,10 @@ using testing::Sample;
 
 TEST(ShortRows, ByTheirSquares) {
   std::mt19937 rng(31);
-  for (int64_t n = 1; n <= 40; ++n) {
-    Sample x(DType::kF32, {7, n}), out(DType::kF32, {7, n}), gamma(DType::kF32, {n}),
-        rstd(DType::kF32, {7, 1});
+  for (int64_t n = 1; n <= 70; ++n) {
+    const int64_t rows = n % 2 == 0 ? 7 : 37;
+    Sample x(DType::kF32, {rows, n}), out(DType::kF32, {rows, n}), gamma(DType::kF32, {n}),
+        rstd(DType::kF32, {rows, 1});
     x.Randomise(rng, 3), gamma.Randomise(rng, 2);
     PlanRef plan = testing::NewPlan();
     Operand in = x.BoundTo(*plan, Access::kRead, "x"), w = gamma.BoundTo(*plan, Access::kRead, "gamma"),
@@ -30,7 +31,7 @@ TEST(ShortRows, ByTheirSquares) {
     kernels::RmsNorm(*plan, DType::kF32, in, w, 1e-6, y, rstd.BoundTo(*plan, Access::kWrite, "rstd"));
     simd::SetLevel(static_cast<int>(n % 3));
     testing::RunPlan(*plan);
-    for (int64_t r = 0; r < 7; ++r) {
+    for (int64_t r = 0; r < rows; ++r) {
       Real square = 0;
       for (int64_t i = 0; i < n; ++i) square += Get(x.tensor, {r, i}) * Get(x.tensor, {r, i}) / n;
       const Real factor = 1 / std::sqrt(square + 1e-6L);
@@ -46,10 +47,12 @@ TEST(ShortRows, ByTheirSquares) {
 
 TEST(ShortRows, WithOneWeightForEach) {
   std::mt19937 rng(32);
-  for (int64_t inner : {1, 2, 3, 15, 16, 17, 40, 300}) {
-    for (int given = 0; given < 4; ++given) {
-      Sample x(DType::kF32, {2, 5, inner}), out(DType::kF32, {2, 5, inner}), gamma(DType::kF32, {5}),
-          beta(DType::kF32, {5});
+  for (int64_t inner : {1, 2, 3, 4, 15, 16, 17, 40, 64, 65, 300}) {
+    for (int given = 0; given < 12; ++given) {
+      const int64_t channels = given < 4 ? 5 : 19;
+      simd::SetLevel(given / 4);
+      Sample x(DType::kF32, {2, channels, inner}), out(DType::kF32, {2, channels, inner}),
+          gamma(DType::kF32, {channels}), beta(DType::kF32, {channels});
       x.Randomise(rng), gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
       for (int64_t i = 0; i < inner; ++i) testing::Floats(x)[inner + i] += 500;  // far from zero
       PlanRef plan = testing::NewPlan();
@@ -57,9 +60,9 @@ TEST(ShortRows, WithOneWeightForEach) {
       if ((given & 1) != 0) w = gamma.BoundTo(*plan, Access::kRead, "gamma");
       if ((given & 2) != 0) b = beta.BoundTo(*plan, Access::kRead, "beta");
       NormOperands operands{in, out.BoundTo(*plan, Access::kWrite, "y"), w, b, {}, {}};
-      PlanGroupNorm(*plan, 1e-5, DType::kF32, operands, 5, false);
+      PlanGroupNorm(*plan, 1e-5, DType::kF32, operands, channels, false);
       testing::RunPlan(*plan);
-      ForEach({2, 5}, [&](const Shape& c) {
+      ForEach({2, channels}, [&](const Shape& c) {
         Real mean = 0, variance = 0;
         for (int64_t i = 0; i < inner; ++i) mean += Get(x.tensor, {c[0], c[1], i}) / inner;
         for (int64_t i = 0; i < inner; ++i)
@@ -73,6 +76,49 @@ TEST(ShortRows, WithOneWeightForEach) {
       });
     }
   }
+  simd::SetLevel(9);
+}
+
+// Of layers, with statistics; every other row has a mean far from zero.
+TEST(ShortRows, ByTheirMoments) {
+  std::mt19937 rng(35);
+  for (int64_t n : {2, 3, 4, 5, 11, 31, 32, 33, 64}) {
+    for (int level = 0; level < 3; ++level) {
+      const int64_t rows = 41;
+      Sample x(DType::kF32, {rows, n}), out(DType::kF32, {rows, n}), gamma(DType::kF32, {n}),
+          beta(DType::kF32, {n}), mean(DType::kF32, {rows, 1}), rstd(DType::kF32, {rows, 1});
+      x.Randomise(rng), gamma.Randomise(rng), beta.Randomise(rng);
+      for (int64_t i = 0; i < rows * n; ++i) testing::Floats(x)[i] += i / n % 2 == 0 ? 0 : 3000;
+      PlanRef plan = testing::NewPlan();
+      NormOperands operands;
+      const Tensor each[2] = {Spread(gamma.tensor, {rows, n}, 1), Spread(beta.tensor, {rows, n}, 1)};
+      Tensor stats[2] = {Spread(mean.tensor, {rows, n}, 0), Spread(rstd.tensor, {rows, n}, 0)};
+      operands.x = x.BoundTo(*plan, Access::kRead, "x");
+      operands.out = out.BoundTo(*plan, Access::kWrite, "out");
+      operands.weight = gamma.BoundTo(*plan, Access::kRead, "gamma");
+      operands.bias = beta.BoundTo(*plan, Access::kRead, "beta");
+      operands.shift = mean.BoundTo(*plan, Access::kWrite, "mean");
+      operands.factor = rstd.BoundTo(*plan, Access::kWrite, "rstd");
+      operands.weight.tensor = &each[0], operands.bias.tensor = &each[1];
+      operands.shift.tensor = &stats[0], operands.factor.tensor = &stats[1];
+      PlanNormalise(*plan, {.epsilon = 1e-5}, DType::kF32, operands, 2);
+      simd::SetLevel(level);
+      testing::RunPlan(*plan);
+      for (int64_t r = 0; r < rows; ++r) {
+        Real middle = 0, variance = 0;
+        for (int64_t i = 0; i < n; ++i) middle += Get(x.tensor, {r, i}) / n;
+        for (int64_t i = 0; i < n; ++i) variance += std::pow(Get(x.tensor, {r, i}) - middle, 2) / n;
+        const Real factor = 1 / std::sqrt(variance + 1e-5L);
+        EXPECT_NEAR(double(Get(mean.tensor, {r, 0})), double(middle), 2e-4);
+        EXPECT_NEAR(double(Get(rstd.tensor, {r, 0}) / factor), 1, 1e-6);
+        for (int64_t i = 0; i < n; ++i) {
+          const Real want = (Get(x.tensor, {r, i}) - middle) * factor * Get(gamma.tensor, {i});
+          ASSERT_NEAR(double(Get(out.tensor, {r, i})), double(want + Get(beta.tensor, {i})), 1e-5) << n;
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
 }
 
 // Channels whose mean is far from zero need it taken off first.
