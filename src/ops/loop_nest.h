@@ -32,16 +32,18 @@ class LoopNest {
   int64_t row() const { return dims_[0].size; }                         // elements of a whole row
   int64_t step(int operand) const { return dims_[0].stride[operand]; }  // bytes along a row
   bool has_one_level() const { return rank_ == 1; }
-  // There are rows of rows, and how many of them; the operand repeats one row (else: its rows follow each
-  // other in memory).
+  // There are rows of rows, and how many of them; the operand's rows follow each other in memory.
   bool has_two_levels() const { return rank_ == 2; }
   int64_t rows() const { return rank_ < 2 ? 1 : dims_[1].size; }
-  bool repeats_row(int operand) const { return dims_[1].stride[operand] == 0; }
   bool rows_follow(int operand) const {
     return dims_[1].stride[operand] == dims_[0].stride[operand] * dims_[0].size;
   }
   // Bytes from one row to the next, where there are rows of rows.
   int64_t row_step(int operand) const { return dims_[1].stride[operand]; }
+  // The dimensions from the innermost on, and an operand's bytes from one position to the next.
+  int rank() const { return rank_; }
+  int64_t size(int dim) const { return dims_[dim].size; }
+  int64_t step(int operand, int dim) const { return dims_[dim].stride[operand]; }
   // Byte offset of the first element from the binding's address.
   int64_t offset(int operand) const { return offset_[operand]; }
 

@@ -57,6 +57,7 @@ class Lane {
   void Store(char* dst, const void* packed, int64_t n, bool stream) const;
 
   int64_t step() const { return step_; }
+  DType promoted() const { return promoted_; }
 
  private:
   const void* LoadSlow(void* buffer, const char* src, int64_t n) const;

@@ -245,6 +245,12 @@ void ConvertBlock(DType to, void* dst, DType from, const void* src, int64_t n) {
 template <class T>
 void GatherAs(void* dst, const char* src, int64_t stride, int64_t n) {
   auto* to = static_cast<T*>(dst);
+  if (stride == 0 && n > 0) {  // as vectors
+    T value;
+    std::memcpy(&value, src, sizeof(T));
+    for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, &value, sizeof(T));
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, src + i * stride, sizeof(T));
 }
 template <class T>

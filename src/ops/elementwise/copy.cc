@@ -40,6 +40,12 @@ struct CopyBody {
     if (to == from && to != DType::kBool && !stream) {
       return MoveRow(dst, nest.step(0), src, nest.step(1), n, to_size);
     }
+    constexpr int64_t kManyOfOne = 16;
+    if (nest.step(1) == 0 && n >= kManyOfOne && !stream) {
+      alignas(16) char value[16];
+      Convert(to, value, from, src, 1);
+      return MoveRow(dst, nest.step(0), value, 0, n, to_size);
+    }
     bool packed_in = nest.step(1) == from_size;
     bool packed_out = nest.step(0) == to_size;
     constexpr int64_t kFewTruths = 64;

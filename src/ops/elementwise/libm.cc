@@ -93,7 +93,15 @@ T FloorQuotient(T a, T b) {
             .i64 = &Name##Loop<int64_t>,                \
             .u64 = &Name##Loop<uint64_t>};              \
   }
-#define BELAY_DEFINE_OF_INTS(Name, value) BELAY_BINARY_LOOP(Name, value) BELAY_LOOPS_OF_INTS(Name)
+#define BELAY_DEFINE_OF_INTS(Name, value) \
+  BELAY_BINARY_LOOP(Name, value)          \
+  PointwiseLoops Name##Loops() {          \
+    return {.i32 = &Name##Loop<int32_t>,  \
+            .i64 = &Name##Loop<int64_t>,  \
+            .u64 = &Name##Loop<uint64_t>, \
+            .u8 = &Name##Loop<uint8_t>,   \
+            .wraps = true};               \
+  }
 #define BELAY_DEFINE_SHIFT(Name, of_signed_bytes)            \
   PointwiseLoops Name##Loops() {                             \
     return {.i32 = BestFunctionLoop(Function::k##Name),      \

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "ops/elementwise/tiles.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
@@ -46,30 +47,8 @@ PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const Loop
   return loop;
 }
 
-// How an operand lies beside short rows of results.
-enum class Beside : uint8_t {
-  kFollows,  // its rows follow each other
-  kShared,   // one row serves all
-  kOneEach,  // one value for each row
-};
-
-// v, v, v, ... of n elements for each of `rows` values that lie `step` bytes apart. A few bytes behind them
-// are written, too.
-template <class T>
-void SpreadOut(char* to, const char* from, int64_t step, int64_t rows, int64_t n) {
-  constexpr int64_t kEach = 16 / sizeof(T);
-  for (int64_t r = 0; r < rows; ++r) {
-    T value, some[kEach];
-    std::memcpy(&value, from + r * step, sizeof(T));
-    std::fill_n(some, kEach, value);
-    for (int64_t i = 0; i < n; i += kEach) {
-      std::memcpy(to + (r * n + i) * static_cast<int64_t>(sizeof(T)), some, sizeof(some));
-    }
-  }
-}
-
 struct PointwiseBody {
-  static constexpr int64_t kTogether = 1024, kSlack = 16;  // elements, bytes
+  static constexpr int64_t kTogether = 1024;  // elements
 
   Lane lanes[1 + kMostInputs];  // of out, then of the operands
   PointwiseLoop loop;
@@ -82,11 +61,12 @@ struct PointwiseBody {
   bool truths = false;         // the loop gives bytes
   bool result_direct = false;  // the loop writes the result's memory
   DType result;
-  bool short_rows = false;
+  bool in_tiles = false;
+  bool of_bytes = false;
   uint8_t byte_ones = 0;  // which operands are one byte for each row, where the loop is one of bytes
-  Beside beside[kMostInputs] = {};    // where rows are short
-  uint8_t element[kMostInputs] = {};  // bytes
-  LoopNest nest;                      // last, because most of it is mostly empty
+  DType memory[kMostInputs] = {};
+  Tiles tiles;    // where rows are short
+  LoopNest nest;  // last, because most of it is mostly empty
 
   void operator()(const Frame& frame) const {
     char* base[1 + kMostInputs];
@@ -94,8 +74,8 @@ struct PointwiseBody {
       base[k] = bindings[k] >= 0 ? frame.at[bindings[k]] + nest.offset(k)
                                  : reinterpret_cast<char*>(const_cast<uint64_t*>(&constants[k - 1]));
     }
-    if (short_rows) {
-      RowsTogether(base);
+    if (in_tiles) {
+      AllTiles(base);
     } else if (byte_ones != 0) {
       nest.WalkAll(
           base, [this](char** at, int64_t n) { RowOfBytes(at, n); }, [] {});
@@ -117,35 +97,74 @@ struct PointwiseBody {
     }
   }
 
-  // Rows of a few elements would cost a call each: what repeats is written out for many rows at a time.
-  void RowsTogether(char* const* base) const {
-    const int64_t row = nest.row();
-    const LoopNest rows = nest.OfRows();
-    ParallelFor(rows.count(), std::max<int64_t>(1, LoopNest::kGrain / row), [&](int64_t begin, int64_t end) {
-      rows.Walk(base, begin, end, [this](char** at, int64_t n) { TheseTogether(at, n); });
+  // Rows of a few elements would cost a call each.
+  void AllTiles(char* const* base) const {
+    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain * tiles.count() / nest.count());
+    ParallelFor(tiles.count(), grain, [&](int64_t begin, int64_t end) {
+      alignas(64) char written[kMostInputs][Tiles::kMost * 8 + Tiles::kSlack];
+      const char* written_from[kMostInputs] = {};
+      const void* in[kMostInputs] = {};
+      for (int64_t t = begin; t < end; ++t) {
+        const Tiles::Tile tile = tiles.At(nest, t);
+        for (int k = 0; k < inputs; ++k) {
+          in[k] = InTile(k, tile, base[k + 1] + tile.at[k + 1], written[k], &written_from[k]);
+        }
+        Compute(base[0] + tile.at[0], in, tile.elements);
+      }
+      if (stream) StreamFence();
     });
   }
 
-  void TheseTogether(char* const* at, int64_t rows) const {
-    alignas(64) char written[kMostInputs][kTogether * 8 + kSlack];
-    const void* in[kMostInputs] = {};
-    const int64_t row = nest.row(), together = std::min(kTogether / row, rows);
-    for (int k = 0; k < inputs; ++k) {
-      const int64_t bytes = row * nest.step(k + 1);
-      for (int64_t r = 0; beside[k] == Beside::kShared && r < together; ++r) {
-        std::memcpy(written[k] + r * bytes, at[k + 1], static_cast<size_t>(bytes));
-      }
-      in[k] = written[k];
+  // An operand's elements in a tile, as the loop takes them: in memory or written out, perhaps for a tile
+  // before.
+  const void* InTile(int k, const Tiles::Tile& tile, const char* from, char* written,
+                     const char** written_from) const {
+    const auto bytes = static_cast<int64_t>(BytesOf(memory[k]));
+    const Lane packed(memory[k], lanes[k + 1].promoted(), bytes);
+    const bool as_it_is = of_bytes || packed.direct();
+    if (tiles.Follows(nest, k + 1, bytes)) {
+      if (as_it_is) return from;
+      LoadAll(written, packed, from, tile.elements);
+      return written;
     }
-    for (int64_t r = 0; r < rows; r += together) {
-      const int64_t some = std::min(together, rows - r);
-      for (int k = 0; k < inputs; ++k) {
-        const char* from = at[k + 1] + r * nest.row_step(k + 1);
-        if (beside[k] == Beside::kFollows) in[k] = from;
-        if (beside[k] == Beside::kOneEach) WriteOut(written[k], from, k, some);
-      }
-      loop(at[0] + r * row * nest.step(0), in, attributes, some * row);
+    if (*written_from == from) return written;
+    *written_from = from;
+    if (as_it_is) {
+      tiles.WriteOut(written, from, nest, k + 1, tile.positions, bytes);
+    } else {
+      alignas(64) char unconverted[Tiles::kMost * 8 + Tiles::kSlack];
+      tiles.WriteOut(unconverted, from, nest, k + 1, tile.positions, bytes);
+      LoadAll(written, packed, unconverted, tile.elements);
     }
+    return written;
+  }
+
+  void LoadAll(char* to, const Lane& packed, const char* from, int64_t n) const {
+    for (int64_t i = 0; i < n; i += kBlock) {
+      packed.Load(to + i * Size(), from + i * packed.step(), std::min(kBlock, n - i));
+    }
+  }
+
+  // Bytes of what the loop takes.
+  int64_t Size() const {
+    return of_bytes ? 1 : static_cast<int64_t>(BytesOf(ComputeType(lanes[0].promoted())));
+  }
+
+  // A tile of the result.
+  void Compute(char* to, const void* const* in, int64_t n) const {
+    if (result_direct) return loop(to, in, attributes, n);
+    alignas(64) char buffer[kBlock * 8];
+    for (int64_t i = 0; i < n; i += kBlock) {
+      const void* part[kMostInputs] = {};
+      for (int k = 0; k < inputs; ++k) part[k] = static_cast<const char*>(in[k]) + i * Size();
+      const int64_t m = std::min(kBlock, n - i);
+      loop(buffer, part, attributes, m);
+      StoreResult(to + i * lanes[0].step(), buffer, m);
+    }
+  }
+
+  void StoreResult(char* to, const char* computed, int64_t m) const {
+    truths ? StoreTruths(to, computed, m) : lanes[0].Store(to, computed, m, stream);
   }
 
   // Bytes that stand for a whole row are written out for a part of it.
@@ -165,38 +184,30 @@ struct PointwiseBody {
     }
   }
 
-  void WriteOut(char* to, const char* from, int k, int64_t rows) const {
-    const int64_t step = nest.row_step(k + 1), row = nest.row();
-    if (element[k] == 1) return SpreadOut<uint8_t>(to, from, step, rows, row);
-    element[k] == 4 ? SpreadOut<uint32_t>(to, from, step, rows, row)
-                    : SpreadOut<uint64_t>(to, from, step, rows, row);
-  }
-
   // What the operand's memory holds is what the loop computes.
   bool IsOne(int k, DType memory, DType compute) const {
     return nest.step(k + 1) == 0 && memory == compute && compute == ComputeType(compute);
   }
 
-  // Sets `short_rows` where that helps. Operands of one value along a row, and those that the loop takes as
-  // they lie; a bit each.
-  void FindShortRows(unsigned ones, unsigned packed) {
-    constexpr int64_t kShort = 64, kMany = 4;
-    const int64_t most = nest.has_two_levels() ? kTogether / 4 : kShort;
-    if (!result_direct || nest.rows() < kMany || nest.row() > most || !nest.rows_follow(0)) return;
-    bool some = false;
+  // Sets `in_tiles` where rows are short, or not long and better written out. Operands of one value along a
+  // row, and those that the loop takes as they lie; a bit each.
+  void FindTiles(unsigned ones, unsigned packed) {
+    constexpr int64_t kShort = 64, kLong = 256, kMany = 4;
+    if (nest.rank() < 2 || nest.row() > kLong || nest.count() < kMany * nest.row()) return;
+    const bool as_it_lies = result_direct && (ones | packed) == (1u << inputs) - 1;
+    const bool row_for_all = nest.rank() == 2 && ones == 0;
+    if (nest.row() > kShort && as_it_lies && !row_for_all) return;
     for (int k = 0; k < inputs; ++k) {
-      const bool one = (ones >> k & 1) != 0;
-      if (one ? nest.row() > kShort : (packed >> k & 1) == 0) return;
-      if (!one && !nest.repeats_row(k + 1) && !nest.rows_follow(k + 1)) return;
-      beside[k] = one ? Beside::kOneEach : nest.repeats_row(k + 1) ? Beside::kShared : Beside::kFollows;
-      some = some || beside[k] != Beside::kFollows;
+      if (BytesOf(memory[k]) > 8) return;
     }
-    short_rows = some;
+    if (!Tiles::IsPacked(nest, static_cast<int64_t>(BytesOf(result)))) return;
+    tiles = Tiles(nest);
+    in_tiles = true;
   }
 
   // Takes the loop of one value where all other operands lie as it takes them.
   void FindLoopOfOne(const PointwiseLoops& loops, DType compute, unsigned ones, unsigned packed) {
-    if (direct || short_rows || !result_direct || compute != DType::kF32 || inputs != 2) return;
+    if (direct || in_tiles || !result_direct || compute != DType::kF32 || inputs != 2) return;
     if ((ones ^ packed) != 3) return;
     const PointwiseLoop of_one = ones == 1 ? loops.f32_of_first : ones == 2 ? loops.f32_of_second : nullptr;
     if (of_one != nullptr) loop = of_one, direct = true;
@@ -215,12 +226,9 @@ struct PointwiseBody {
       char* dst = at[0] + i * lanes[0].step();
       if (result_direct && !stream) {
         loop(dst, in, attributes, m);
-      } else if (truths) {
-        loop(buffers[kMostInputs], in, attributes, m);
-        StoreTruths(dst, buffers[kMostInputs], m);
       } else {
         loop(buffers[kMostInputs], in, attributes, m);
-        lanes[0].Store(dst, buffers[kMostInputs], m, stream);
+        StoreResult(dst, buffers[kMostInputs], m);
       }
     }
   }
@@ -318,7 +326,7 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
     if (body.lanes[k].direct()) packed |= 1u << (k - 1);
     const DType memory = operand.tensor != nullptr ? operand.dtype() : ComputeType(compute);
     if (body.IsOne(k - 1, memory, compute)) ones |= 1u << (k - 1);
-    body.element[k - 1] = static_cast<uint8_t>(BytesOf(memory));
+    body.memory[k - 1] = memory;
     if (IsSameView(operand, out)) plan.MayLieOn(operand.binding);
     in_place = in_place || (operand.tensor != nullptr &&
                             (out.binding == operand.binding || out.tensor->data == operand.tensor->data));
@@ -330,12 +338,13 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
       bytes_loop != nullptr && !body.stream) {
     body.loop = bytes_loop;
     body.result_direct = true;
+    body.of_bytes = true;
     body.byte_ones = static_cast<uint8_t>(byte_ones);
     ones = byte_ones, packed = all & ~ones;
   }
   body.result_direct = body.result_direct && !body.stream;
   body.direct = body.result_direct && packed == all;
-  body.FindShortRows(ones, packed);
+  body.FindTiles(ones, packed);
   body.FindLoopOfOne(loops, compute, ones, packed);
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);

@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "ops/layout/moves.h"
 #include "ops/loop_nest.h"
+#include "tensor/convert.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -23,6 +24,7 @@ struct RepeatedCopyBody {
   std::vector<Level> levels;  // each is of a block of the one before
   LoopNest block;             // out, src: of the last level
   bool packed;                // the block, on both sides
+  bool truths;                // whose bytes other than 0 become 1
   int64_t element;            // bytes
   int64_t offset;             // bytes
   int bindings[2];
@@ -55,6 +57,7 @@ struct RepeatedCopyBody {
       for (int64_t source : next.sources)
         Blocks(of_level + 1, to, src + source), to += next.times * next.bytes;
     }
+    if (last && truths) tensor::Convert(DType::kBool, out, DType::kBool, out, level.bytes);
     Repeat(out, level.bytes, level.times * level.bytes);
   }
 
@@ -92,11 +95,11 @@ struct RepeatedCopyBody {
 bool PlanRepeatedCopy(Plan& plan, const Operand& src, const Operand& out) {
   constexpr int64_t kLongRow = 1024, kMostBlock = 256 * 1024;  // bytes
   Tensor to = *out.tensor, from = *src.tensor;
-  if (to.dtype != from.dtype || to.dtype == DType::kBool || !tensor::IsPacked(to.shape, to.strides))
-    return false;
+  if (to.dtype != from.dtype || !tensor::IsPacked(to.shape, to.strides)) return false;
   from.strides = tensor::BroadcastStrides(from.shape, from.strides, to.shape);
   from.shape = to.shape;
   RepeatedCopyBody body;
+  body.truths = to.dtype == DType::kBool;
   body.element = static_cast<int64_t>(BytesOf(to.dtype));
   body.offset = tensor::OffsetOf(to);
   while (body.TakeLevel(from, to)) {

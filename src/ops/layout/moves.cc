@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/copy_memory.h"
+#include "tensor/convert.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -49,11 +50,8 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
     CopyMemory(dst, src, static_cast<size_t>(n * bytes));
     return;
   }
-  if (dst_step == bytes && src_step == 0 && bytes == 4) {
-    uint32_t value;
-    std::memcpy(&value, src, sizeof(value));
-    for (int64_t i = 0; i < n; ++i) std::memcpy(dst + i * 4, &value, sizeof(value));
-    return;
+  if (dst_step == bytes && src_step == 0 && bytes <= 8) {
+    return tensor::Gather(dst, src, 0, n, static_cast<size_t>(bytes));
   }
   WithSize(bytes, [=](auto element) {
     if (dst_step == element.size() && src_step == 2 * element.size()) {  // as vectors

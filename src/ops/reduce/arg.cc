@@ -1,10 +1,12 @@
 // Positions of the largest and least elements. Lines whose elements do not lie along memory are taken
 // a block side by side, as their elements do.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "base/error.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/square.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
@@ -16,6 +18,7 @@ namespace {
 
 using tensor::Convert;
 
+constexpr int64_t kFewLines = 8;    // are taken one by one where they are long
 constexpr int64_t kShortLine = 16;  // are taken many at a time even where each lies along memory
 
 template <class T>
@@ -31,8 +34,10 @@ struct ArgBody {
   DType computed, value_type, index_type;
   int bindings[3];  // of an absent output: the input's, and its type is not defined
   bool side_by_side;
-  bool in_rows;  // lines are short and packed: many are folded in one turn
-  bool turned;   // side by side once rows that lie along memory are turned
+  bool in_rows;     // lines are short and packed: many are folded in one turn
+  bool turned;      // side by side once rows that lie along memory are turned
+  bool gathered;    // side by side once their elements are fetched from wherever the lines lie
+  int64_t element;  // bytes
   Extreme extreme;
   const FoldLoops<T>* loops;  // largest or least
 
@@ -43,6 +48,7 @@ struct ArgBody {
     }
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / size);
     ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
+      if (gathered) return Gathered(base, begin, end);
       lines.Walk(base, begin, end, [this](char** at, int64_t n) {
         int64_t width = side_by_side || in_rows ? kBlock : 1;
         for (int64_t i = 0; i < n; i += width) {
@@ -51,6 +57,35 @@ struct ArgBody {
         }
       });
     });
+  }
+
+  // Lines in the order of the results, whose rows are too short to be taken row by row.
+  void Gathered(char* const* base, int64_t begin, int64_t end) const {
+    int64_t at[3][kBlock];
+    for (int64_t i = begin; i < end; i += kBlock) {
+      int64_t m = 0;
+      lines.Walk(base, i, std::min(end, i + kBlock), [&](char** piece, int64_t n) {
+        for (int k = 0; k < 3; ++k) {
+          for (int64_t j = 0; j < n; ++j) at[k][m + j] = piece[k] - base[k] + j * lines.step(k);
+        }
+        m += n;
+      });
+      alignas(64) T best[kBlock];
+      alignas(64) Place where[kBlock];
+      Find(best, where, {base[2], at[2], nullptr}, m);
+      if (IsKnown(value_type)) StoreAt(base[0], at[0], value_type, computed, best, m);
+      if (IsKnown(index_type)) StoreAt(base[1], at[1], index_type, kPlaceType, where, m);
+    }
+  }
+
+  static void StoreAt(char* to, const int64_t* at, DType type, DType from, const void* values, int64_t m) {
+    const auto bytes = static_cast<int64_t>(BytesOf(type));
+    int64_t next = 1;
+    while (next < m && at[next] == at[0] + next * bytes) ++next;
+    if (next == m) return Convert(type, to + at[0], from, values, m);
+    alignas(64) char narrow[kBlock * 8];
+    Convert(type, narrow, from, values, m);
+    for (int64_t i = 0; i < m; ++i) std::memcpy(to + at[i], narrow + i * bytes, static_cast<size_t>(bytes));
   }
 
   static bool IsNan(T x) {
@@ -79,12 +114,13 @@ struct ArgBody {
     alignas(64) Place where[kBlock];
     if (in_rows) {
       Rows(best, where, reinterpret_cast<const T*>(src), m);
-    } else if (extreme.largest) {
-      extreme.last ? Across(best, where, src, m, [](T x, T y) { return x >= y; })
-                   : Across(best, where, src, m, [](T x, T y) { return x > y; });
     } else {
-      extreme.last ? Across(best, where, src, m, [](T x, T y) { return x <= y; })
-                   : Across(best, where, src, m, [](T x, T y) { return x < y; });
+      alignas(64) T columns[kShortLine][kBlock];
+      const bool whole = turned && m >= Square<T>::kSide;
+      if (whole) {
+        TurnBySquares<T>(src, lines.step(2), reinterpret_cast<char*>(columns), sizeof(columns[0]), m, size);
+      }
+      Find(best, where, {src, nullptr, whole ? columns[0] : nullptr}, m);
     }
     if (IsKnown(value_type)) StoreAll(out, value_type, lines.step(0), computed, best, m);
     if (IsKnown(index_type)) StoreAll(indices, index_type, lines.step(1), kPlaceType, where, m);
@@ -100,24 +136,48 @@ struct ArgBody {
     }
   }
 
-  template <class Wins>
-  void Across(T* best, Place* where, const char* src, int64_t m, Wins wins) const {
-    alignas(64) T buffer[kBlock], columns[kShortLine][kBlock];
-    const bool whole = turned && m >= Square<T>::kSide;
-    if (whole) {
-      TurnBySquares<T>(src, lines.step(2), reinterpret_cast<char*>(columns), sizeof(columns[0]), m, size);
+  // Where lines are side by side: from an address on, perhaps each with an offset, or turned.
+  struct Beside {
+    const char* from;
+    const int64_t* at;
+    const T* columns;
+  };
+
+  const T* Column(T* buffer, const Beside& beside, int64_t k, int64_t m) const {
+    if (beside.columns != nullptr) return beside.columns + k * kBlock;
+    const char* from = beside.from + k * step;
+    if (beside.at == nullptr) return static_cast<const T*>(in.Load(buffer, from, m));
+    if (in.direct()) {
+      PickRow(reinterpret_cast<char*>(buffer), element, from, beside.at, m, element);
+      return buffer;
     }
-    const auto column = [&](int64_t k) {
-      return whole ? columns[k] : static_cast<const T*>(in.Load(buffer, src + k * step, m));
-    };
-    std::copy_n(column(0), m, best);
+    alignas(64) char picked[kBlock * 8];
+    PickRow(picked, element, from, beside.at, m, element);
+    return static_cast<const T*>(in.Load(buffer, picked, m));
+  }
+
+  void Find(T* best, Place* where, const Beside& beside, int64_t m) const {
+    if (extreme.largest) {
+      extreme.last ? Across(best, where, beside, m, [](T x, T y) { return x >= y; })
+                   : Across(best, where, beside, m, [](T x, T y) { return x > y; });
+    } else {
+      extreme.last ? Across(best, where, beside, m, [](T x, T y) { return x <= y; })
+                   : Across(best, where, beside, m, [](T x, T y) { return x < y; });
+    }
+  }
+
+  template <class Wins>
+  void Across(T* best, Place* where, const Beside& beside, int64_t m, Wins wins) const {
+    alignas(64) T buffer[kBlock];
+    std::copy_n(Column(buffer, beside, 0, m), m, best);
     std::fill_n(where, m, Place{0});
+    const bool nan_wins = extreme.nan_wins;
     for (int64_t k = 1; k < size; ++k) {
-      const T* x = column(k);
+      const T* x = Column(buffer, beside, k, m);
       const auto place = static_cast<Place>(k);
       for (int64_t i = 0; i < m; ++i) {
         const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
-        const bool better = won | (none & !had);
+        const bool better = won | ((none != had) & (none == nan_wins));
         best[i] = better ? x[i] : best[i];
         where[i] = better ? place : where[i];
       }
@@ -166,12 +226,21 @@ void PlanPlaceAs(Plan& plan, DType computed, Extreme extreme, const Operand& sel
   auto element = static_cast<int64_t>(BytesOf(in.dtype));
   const bool across = body.step != element && body.lines.step(2) == element;
   const bool countable = body.size <= std::numeric_limits<typename ArgBody<T>::Place>::max();
-  body.side_by_side = countable && (across || (body.size <= kShortLine && body.lines.row() > kShortLine));
-  body.in = Lane(in.dtype, computed, body.side_by_side ? body.lines.step(2) : body.step);
+  const bool long_rows = body.lines.row() > kShortLine || body.lines.has_one_level();
+  const bool few = body.lines.count() <= kFewLines && body.size > kBlock;
+  body.side_by_side = countable && ((across && long_rows && !few) ||
+                                    (body.size <= kShortLine && body.lines.row() > kShortLine));
+  body.gathered = countable && !body.side_by_side &&
+                  ((body.step != element && body.lines.count() > kFewLines) || !extreme.nan_wins);
+  body.element = element;
+  body.in = Lane(in.dtype, computed,
+                 body.gathered       ? element
+                 : body.side_by_side ? body.lines.step(2)
+                                     : body.step);
   body.turned = body.side_by_side && !across && body.size <= kShortLine && body.size >= Square<T>::kSide &&
                 Lane(in.dtype, computed, element).direct() && body.step == element;
-  body.in_rows = !body.side_by_side && countable && body.size <= kBlock && body.in.direct() &&
-                 body.step == element && body.lines.step(2) == body.size * element;
+  body.in_rows = !body.side_by_side && !body.gathered && countable && body.size <= kBlock &&
+                 body.in.direct() && body.step == element && body.lines.step(2) == body.size * element;
   body.computed = ComputeType(computed);
   body.value_type = values.present() ? values.dtype() : DType::kUndefined;
   body.index_type = indices.present() ? indices.dtype() : DType::kUndefined;

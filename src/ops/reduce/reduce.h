@@ -33,6 +33,7 @@ void PlanComplexFold(Plan& plan, ComplexFold fold, const Operand& self, uint32_t
 struct Extreme {
   bool largest = true;
   bool last = false;
+  bool nan_wins = true;  // otherwise anything is before NaN, and lines are not taken one by one
 };
 void PlanArg(Plan& plan, Extreme extreme, const Operand& self, int dim, const Operand& values,
              const Operand& indices);

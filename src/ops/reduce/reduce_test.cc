@@ -408,6 +408,23 @@ TEST(Arg, FirstAndLastOfAllLayouts) {
   }
 }
 
+// Too short to be taken along, or few and long.
+TEST(Arg, LinesAmongSeveralDimensions) {
+  std::mt19937 rng(15);
+  for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kF16, DType::kU8}) {
+    for (const Shape& shape : {Shape{41, 3, 8, 3}, Shape{5, 7, 29, 2}, Shape{1, 1, 1500, 3},
+                               Shape{9, 1, 2, 47}, Shape{300, 2, 5, 2}}) {
+      for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+        for (int dim = 0; dim < 4; ++dim) {
+          Sample in(type, shape, layout);
+          in.Randomise(rng, 3);
+          for (Extreme extreme : kExtremes) ExpectPlaces(in, dim, extreme);
+        }
+      }
+    }
+  }
+}
+
 TEST(Arg, ShortRowsTogether) {
   std::mt19937 rng(14);
   for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kF16}) {

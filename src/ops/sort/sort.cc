@@ -12,6 +12,7 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
 #include "ops/pipeline.h"
+#include "ops/reduce/reduce.h"
 #include "ops/rules.h"
 #include "ops/scratch.h"
 #include "ops/sort/few.h"
@@ -200,6 +201,19 @@ void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order,
 
 }  // namespace
 
+namespace {
+
+// The first alone, where lines are better taken side by side.
+bool IsBestPlace(const Operand& self, int axis, const SortOrder& order) {
+  constexpr int64_t kShort = 16;
+  const Tensor& t = *self.tensor;
+  if (order.keep != 1 || order.skip != 0 || t.shape.rank() == 0 || t.dtype == DType::kU64) return false;
+  const bool apart = t.strides[axis] != 1 && t.count() > t.shape[axis];
+  return (apart || t.shape[axis] <= kShort) && t.shape[axis] <= std::numeric_limits<int32_t>::max();
+}
+
+}  // namespace
+
 void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& order, const Operand* values,
               const Operand* indices) {
   CheckNumeric(self);
@@ -217,6 +231,11 @@ void PlanSort(Plan& plan, const Operand& self, int64_t dim, const SortOrder& ord
   }
   if (indices != nullptr) CheckShape(*indices, wanted);
   if (CountOf(wanted) == 0) return;
+  if (IsBestPlace(self, axis, order)) {
+    const Extreme extreme{.largest = order.descending, .nan_wins = order.descending};
+    return PlanArg(plan, extreme, self, axis, values != nullptr ? *values : Operand{},
+                   indices != nullptr ? *indices : Operand{});
+  }
   switch (ComputeType(self.dtype())) {
     case DType::kF64:
       return PlanRows<double>(plan, self, axis, order, values, indices);

@@ -106,6 +106,37 @@ TEST(Sort, FewOfAFewAreTheFirstOfAll) {
   }
 }
 
+// One alone is looked for in many lines side by side, with NaN behind all numbers either way.
+TEST(Sort, FirstOfLinesThatLieApart) {
+  std::mt19937 rng(6);
+  std::uniform_int_distribution<int> pick(-3, 3);
+  for (DType type : {DType::kF32, DType::kI64, DType::kF16, DType::kU64}) {
+    for (const Shape& shape : {Shape{21, 5, 68}, Shape{40, 3, 2}, Shape{2, 900, 3}, Shape{300, 4, 1}}) {
+      for (int64_t axis : {0, 1, 2}) {
+        for (bool largest : {false, true}) {
+          Shape one = shape;
+          one[static_cast<int>(axis)] = 1;
+          Sample in(type, shape), all(DType::kI64, shape), first(DType::kI64, one), values(type, one);
+          reference::ForEach(shape, [&](const Shape& i) {
+            const int value = type == DType::kU64 ? pick(rng) + 3 : pick(rng);
+            Set(in.tensor, i, value == 3 && IsFloat(type) ? static_cast<reference::Real>(NAN) : value);
+          });
+          Call(forms::Argsort, {Arg(&in.tensor), Arg(axis), Arg(largest), Arg(&all.tensor)});
+          Call(forms::Topk, {Arg(&in.tensor), Arg(int64_t{1}), Arg(axis), Arg(largest), Arg(true),
+                             Arg(&values.tensor), Arg(&first.tensor)});
+          reference::ForEach(one, [&](const Shape& i) {
+            ASSERT_EQ(Get(first.tensor, i), Get(all.tensor, i)) << NameOf(type) << shape.ToString() << axis;
+            Shape at = i;
+            at[static_cast<int>(axis)] = static_cast<int64_t>(Get(first.tensor, i));
+            const auto want = Get(in.tensor, at), got = Get(values.tensor, i);
+            ASSERT_TRUE(got == want || (got != got && want != want));
+          });
+        }
+      }
+    }
+  }
+}
+
 // A few of many are found on another way than by putting all in order.
 class FewOfMany : public testing::SimdLevels {};
 INSTANTIATE_TEST_SUITE_P(Simd, FewOfMany, ::testing::Values(0, 1, 2));
