@@ -9,15 +9,13 @@
 //
 // Nobody tells that it has taken a round, which would be one more word for all: a half of the staging areas
 // is free for the next but one when others have got on. An adder waits for all ranks of its host to have laid
-// out. So
-//   without slices  a rank lays out a round after it has taken the one before. Who gets the partial results
-//   of all
-//                   hosts knows that all have done so
-//   in slices       it lays out a round ahead, once it has reduced the one before: then those of its host
-//   need not
-//                   wait for it. Before it reduces, it has taken the one before that, so who gets partial
-//                   results of a round may put its next result where the last but one was, and who has got
-//                   all results of a round, lay out and add up where the one before was
+// out.
+// Without slices a rank lays out a round after it has taken the one before: who gets the partial results of
+// all hosts knows that all have done so.
+// In slices it lays out a round ahead, once it has reduced the one before, so that those of its host need not
+// wait for it. Before it reduces, it has taken the one before that: who gets partial results of a round may
+// put its next result where the last but one was, and who has got all results of a round, lay out and add up
+// where the one before was.
 // Both hold from call to call, where the halves go on.
 #include <algorithm>
 #include <array>
