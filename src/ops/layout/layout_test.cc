@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/forms.h"
 #include "ops/layout/eye.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/reverse_sequence.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/in_pieces.h"
@@ -381,6 +382,25 @@ TEST(Layout, MakesRangesAndIdentities) {
   Scalar last(&end, DType::kI64);
   Call(forms::Linspace, {Arg(&first), Arg(&last), Arg(int64_t{5}), Arg(&line.tensor)});
   for (int64_t i = 0; i < 5; ++i) EXPECT_EQ(Get(line.tensor, {i}), 1.5L + 0.375L * i);
+}
+
+// Elements of any size, from one place and from places next to each other or apart; what is behind stays.
+TEST(Moves, RowsOfElementsOfEverySize) {
+  for (int64_t bytes = 1; bytes <= 20; ++bytes) {
+    for (const int64_t apart : {int64_t{0}, bytes, bytes + 3, 2 * bytes}) {
+      for (const int64_t n : {0, 1, 2, 7, 40}) {
+        std::vector<char> from(2000), to(static_cast<size_t>(n * bytes) + 32, '*');
+        for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7);
+        MoveRow(to.data(), bytes, from.data(), apart, n, bytes);
+        for (int64_t i = 0; i < n * bytes; ++i) {
+          ASSERT_EQ(to[static_cast<size_t>(i)], from[static_cast<size_t>(i / bytes * apart + i % bytes)])
+              << bytes << " " << apart << " " << n;
+        }
+        for (auto i = static_cast<size_t>(n * bytes); i < to.size(); ++i)
+          ASSERT_EQ(to[i], '*') << bytes << " " << apart;
+      }
+    }
+  }
 }
 
 }  // namespace

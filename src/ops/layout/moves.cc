@@ -50,7 +50,7 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
     CopyMemory(dst, src, static_cast<size_t>(n * bytes));
     return;
   }
-  if (dst_step == bytes && src_step == 0 && bytes <= 8) {
+  if (dst_step == bytes && src_step == 0 && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)) {
     return tensor::Gather(dst, src, 0, n, static_cast<size_t>(bytes));
   }
   WithSize(bytes, [=](auto element) {
