@@ -133,8 +133,13 @@ bool IsRowOf(const Shape& bias, int64_t n) {
 // Weights that can be packed ahead, under a batch of rows.
 bool CanBeLinear(const Translation& node, const Tensor& x, const Tensor& weight, int input) {
   return node.constant(input) != nullptr && weight.shape.rank() == 2 && x.shape.rank() >= 2 && !x.empty() &&
-         !weight.empty() && x.shape.back(0) == weight.shape[0] && IsPacked(x.shape, x.strides) &&
-         tensor::IsFloat(x.dtype) && x.dtype != DType::kF64;
+         !weight.empty() && x.shape.back(0) == weight.shape[0] && tensor::IsFloat(x.dtype) &&
+         x.dtype != DType::kF64;
+}
+
+// Rows that lie otherwise are laid out first, which is little beside their product.
+Linear LinearOf(Translation& node, const Tensor& x, const Tensor& weight, int bias) {
+  return {node.Packed(x), LastTwoSwapped(weight), 1, bias};
 }
 
 void AddProduct(Translation& node, const char* name, const Tensor& a, const Tensor& b, const Tensor* c,
@@ -187,7 +192,7 @@ void Product(Translation& node, bool swap_1, bool swap_2, int bias) {
   if (ExactType(a.dtype) != DType::kUndefined)
     return Exactly(node, a, b, has_bias ? &node.in(bias) : nullptr, 1, 1);
   if (CanBeLinear(node, a, b, 1) && (!has_bias || IsRowOf(node.shape(bias), b.shape[1]))) {
-    return AddLinear(node, "MatMul", {a, LastTwoSwapped(b), 1, has_bias ? bias : -1});
+    return AddLinear(node, "MatMul", LinearOf(node, a, b, has_bias ? bias : -1));
   }
   if (has_bias) return AddProduct(node, "MatMul", a, b, &node.in(bias), 1, 1);
   Tensor out = node.Out(0, node.dtype(0), ProductShape(node, a.shape, b.shape));
@@ -230,7 +235,7 @@ void GemmWith(Translation& node, double alpha, double beta) {
     return Exactly(node, a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
   if (alpha == 1 && beta == 1 && CanBeLinear(node, a, b, 1) &&
       (!has_c || IsRowOf(node.shape(2), b.shape[1]))) {
-    return AddLinear(node, "Gemm", {a, LastTwoSwapped(b), 1, has_c ? 2 : -1});
+    return AddLinear(node, "Gemm", LinearOf(node, a, b, has_c ? 2 : -1));
   }
   AddProduct(node, "Gemm", a, b, has_c ? &node.in(2) : nullptr, alpha, beta);
 }

@@ -14,6 +14,7 @@ class ProductFuser {
   void Run() {
     for (size_t n = 0; n < edit_.graph().nodes.size(); ++n) {
       int node = static_cast<int>(n);
+      TakeFactors(node);
       if (!TakeGemm(node)) {
         if (!IsProduct(node) || !edit_.Rewrite(node, "FusedMatMul", edit_.at(node).inputs, {})) continue;
         TakeBias(node);
@@ -34,6 +35,38 @@ class ProductFuser {
     Constant matrix = edit_.ConstantAt(node.inputs[1]);
     const ValueType& left = edit_.TypeOf(node.inputs[0]);
     return matrix != nullptr && matrix->shape().rank() == 2 && IsFloat32(left) && left.shape.rank() >= 2;
+  }
+
+  // What a matrix or a bias that never changes is multiplied by becomes a part of it.
+  void TakeFactors(int n) {
+    const Node node = edit_.at(n);
+    if (node.type != "Gemm" || !IsFloat32(node.types[0])) return;
+    std::vector<Port> inputs = node.inputs;
+    Attributes attributes = node.attributes;
+    const std::pair<const char*, size_t> factors[] = {{"alpha", 1}, {"beta", 2}};
+    for (const auto& [name, input] : factors) {
+      const auto* factor = FindAttribute<double>(node, name);
+      if (factor == nullptr || *factor == 1) continue;
+      const bool there = input < inputs.size() && inputs[input].present();
+      const Constant value = there ? edit_.ConstantAt(inputs[input]) : nullptr;
+      if (input == 2 && (!there || *factor == 0)) {
+        inputs.resize(2);
+      } else if (value != nullptr && value->dtype() == DType::kF32) {
+        inputs[input] = edit_.AddConstant(node.name + "_" + name, Times(*value, *factor));
+      } else {
+        continue;
+      }
+      attributes.erase(name);
+    }
+    if (attributes != node.attributes)
+      static_cast<void>(edit_.Rewrite(n, "Gemm", std::move(inputs), std::move(attributes)));
+  }
+
+  static Constant Times(const HostTensor& value, double factor) {
+    const auto* from = value.as<float>();
+    const auto values = std::make_shared<std::vector<float>>(from, from + value.count());
+    for (float& v : *values) v = static_cast<float>(v * factor);
+    return std::make_shared<HostTensor>(DType::kF32, value.shape(), values->data(), values);
   }
 
   // ONNX's form of the product of rows with a matrix and a bias.
