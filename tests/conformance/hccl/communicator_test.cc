@@ -279,16 +279,17 @@ TEST(CommunicatorsWithoutRuntime, Settings) {
     texts.insert(HcclGetErrorString(static_cast<HcclResult>(code)));
   EXPECT_EQ(texts.size(), 23u);
   EXPECT_NE(HcclGetErrorString(static_cast<HcclResult>(-1)), nullptr);
-  HcclConfigValue value = {2};
-  EXPECT_OK(HcclSetConfig(HCCL_DETERMINISTIC, value));
-  HcclConfigValue got = {9};
-  EXPECT_OK(HcclGetConfig(HCCL_DETERMINISTIC, &got));
-  EXPECT_EQ(got.value, 2);
-  value.value = 3;
-  EXPECT_REFUSED(HCCL_E_PARA, HcclSetConfig(HCCL_DETERMINISTIC, value), "config 0 = 3");
-  EXPECT_REFUSED(HCCL_E_PARA, HcclGetConfig(HCCL_CONFIG_RESERVED, &got), "config is 1");
-  value.value = 0;
-  EXPECT_OK(HcclSetConfig(HCCL_DETERMINISTIC, value));
+  // What is set counts from then on, for all communicators that the process makes.
+  OtherProcess([](Channel&) {
+    HcclConfigValue value = {2};
+    EXPECT_OK(HcclSetConfig(HCCL_DETERMINISTIC, value));
+    HcclConfigValue got = {9};
+    EXPECT_OK(HcclGetConfig(HCCL_DETERMINISTIC, &got));
+    EXPECT_EQ(got.value, 2);
+    value.value = 3;
+    EXPECT_REFUSED(HCCL_E_PARA, HcclSetConfig(HCCL_DETERMINISTIC, value), "config 0 = 3");
+    EXPECT_REFUSED(HCCL_E_PARA, HcclGetConfig(HCCL_CONFIG_RESERVED, &got), "config is 1");
+  });
 }
 
 // --- processes
