@@ -95,6 +95,26 @@ void Combiner::operator()(char* to, const char* from, int64_t n) const {
   }
 }
 
+namespace {
+
+RowLoop LoopOf(Combination how) {
+  switch (how) {
+    case Combination::kAdd:
+      return BestAddRowLoop();
+    case Combination::kMultiply:
+      return BestMultiplyRowLoop();
+    case Combination::kMax:
+      return BestMaxRowLoop();
+    case Combination::kMin:
+      return BestMinRowLoop();
+    case Combination::kReplace:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination how, double factor)
     : nest_(to.shape, {Operand{&to}, Operand{&from}}),
       row_(to.dtype, how, nest_.step(0), nest_.step(1), factor),
@@ -102,15 +122,16 @@ BlockCombiner::BlockCombiner(const Tensor& to, const Tensor& from, Combination h
   const auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   if (!nest_.has_one_level() || nest_.step(0) != bytes || nest_.step(1) != bytes) return;
   if (how == Combination::kReplace) moved_bytes_ = static_cast<size_t>(nest_.count() * bytes);
-  if (how == Combination::kAdd && to.dtype == DType::kF32) add_floats_ = BestAddRowLoop();
+  if (to.dtype == DType::kF32) floats_ = LoopOf(how);
 }
 
 void BlockCombiner::operator()(char* to, const char* from) const {
   if (moved_bytes_ == sizeof(float)) return static_cast<void>(std::memcpy(to, from, sizeof(float)));
   if (moved_bytes_ != 0) return CopyMemory(to, from, moved_bytes_);
-  if (add_floats_ != nullptr)
-    return add_floats_(reinterpret_cast<const float*>(from), nest_.count(), factor_,
-                       reinterpret_cast<float*>(to));
+  if (floats_ != nullptr) {
+    return floats_(reinterpret_cast<const float*>(from), nest_.count(), factor_,
+                   reinterpret_cast<float*>(to));
+  }
   if (nest_.count() == 1) return row_(to, from, 1);
   char* base[2] = {to, const_cast<char*>(from)};
   nest_.Walk(base, 0, nest_.count(), [this](char** at, int64_t n) { row_(at[0], at[1], n); });

@@ -84,8 +84,8 @@ class BlockCombiner {
   LoopNest nest_;
   Combiner row_;
   // Of packed blocks:
-  size_t moved_bytes_ = 0;           // that replace what is there
-  AddRowLoop add_floats_ = nullptr;  // null: they are not that
+  size_t moved_bytes_ = 0;    // that replace what is there
+  RowLoop floats_ = nullptr;  // that are combined with it; null: they are not that
   float factor_ = 1;
 };
 

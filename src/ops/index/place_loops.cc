@@ -77,19 +77,39 @@ bool PlacesOfRows(const int64_t* given, int64_t rows, int64_t depth, const int64
   }
 }
 
-template <class D>
-int64_t AddFrom(D d, const float* from, int64_t begin, int64_t n, float factor, float* to) {
+// to[i] = one(to[i], from[i]) of whole vectors from an element on; returns where that ends.
+template <class D, class One>
+HWY_INLINE int64_t CombineFrom(D d, const float* from, int64_t begin, int64_t n, float* to, const One& one) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto by = hn::Set(d, factor);
   int64_t i = begin;
   for (; i + lanes <= n; i += lanes)
-    hn::StoreU(hn::Add(hn::LoadU(d, to + i), hn::Mul(hn::LoadU(d, from + i), by)), d, to + i);
+    hn::StoreU(one(d, hn::LoadU(d, to + i), hn::LoadU(d, from + i)), d, to + i);
   return i;
 }
 
+template <class One>
+HWY_INLINE void CombineRow(const float* from, int64_t n, float* to, const One& one) {
+  const int64_t rest = CombineFrom(hn::CappedTag<float, 16>(), from, 0, n, to, one);
+  CombineFrom(hn::CappedTag<float, 1>(), from, rest, n, to, one);
+}
+
 void AddRow(const float* from, int64_t n, float factor, float* to) {
-  const int64_t rest = AddFrom(hn::CappedTag<float, 16>(), from, 0, n, factor, to);
-  AddFrom(hn::CappedTag<float, 1>(), from, rest, n, factor, to);
+  CombineRow(from, n, to, [factor](auto d, auto a, auto b) HWY_ATTR {
+    return hn::Add(a, hn::Mul(b, hn::Set(d, factor)));
+  });
+}
+void MultiplyRow(const float* from, int64_t n, float, float* to) {
+  CombineRow(from, n, to, [](auto, auto a, auto b) HWY_ATTR { return hn::Mul(a, b); });
+}
+void MaxRow(const float* from, int64_t n, float, float* to) {
+  CombineRow(from, n, to, [](auto, auto a, auto b) HWY_ATTR {
+    return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::Ne(b, b)), b, a);
+  });
+}
+void MinRow(const float* from, int64_t n, float, float* to) {
+  CombineRow(from, n, to, [](auto, auto a, auto b) HWY_ATTR {
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::Ne(b, b)), b, a);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -101,8 +121,14 @@ namespace belay::ops {
 BELAY_SIMD_EXPORT(PlacesOf);
 BELAY_SIMD_EXPORT(PlacesOfRows);
 BELAY_SIMD_EXPORT(AddRow);
+BELAY_SIMD_EXPORT(MultiplyRow);
+BELAY_SIMD_EXPORT(MaxRow);
+BELAY_SIMD_EXPORT(MinRow);
 PlaceLoop BestPlaceLoop() { return BELAY_SIMD_CALL(PlacesOf); }
 RowPlaceLoop BestRowPlaceLoop() { return BELAY_SIMD_CALL(PlacesOfRows); }
-AddRowLoop BestAddRowLoop() { return BELAY_SIMD_CALL(AddRow); }
+RowLoop BestAddRowLoop() { return BELAY_SIMD_CALL(AddRow); }
+RowLoop BestMultiplyRowLoop() { return BELAY_SIMD_CALL(MultiplyRow); }
+RowLoop BestMaxRowLoop() { return BELAY_SIMD_CALL(MaxRow); }
+RowLoop BestMinRowLoop() { return BELAY_SIMD_CALL(MinRow); }
 }  // namespace belay::ops
 #endif

@@ -17,8 +17,12 @@ using RowPlaceLoop = bool (*)(const int64_t* given, int64_t rows, int64_t depth,
                               const int64_t* steps, int64_t* offsets);
 RowPlaceLoop BestRowPlaceLoop();
 
-// to[i] += from[i] * factor
-using AddRowLoop = void (*)(const float* from, int64_t n, float factor, float* to);
-AddRowLoop BestAddRowLoop();
+// Combines a row with what is there: to[i] += from[i] * factor, or without a factor the product and the
+// larger or smaller one, of which NaN is either.
+using RowLoop = void (*)(const float* from, int64_t n, float factor, float* to);
+RowLoop BestAddRowLoop();
+RowLoop BestMultiplyRowLoop();
+RowLoop BestMaxRowLoop();
+RowLoop BestMinRowLoop();
 
 }  // namespace belay::ops

@@ -261,13 +261,14 @@ TEST(Layout, KeepsTriangles) {
         return keep ? std::optional(i) : std::nullopt;
       };
     };
-    Check({2, 5, 7}, {2, 5, 7}, kept(true), [&](const Tensor& in, const Tensor& out) {
-      Call(forms::Triu, {Arg(&in), Arg(diagonal), Arg(&out)});
-    });
-    for (const Shape& shape : {Shape{2, 5, 7}, Shape{1, 6, 300}, Shape{60, 9, 3}}) {  // matrices of each size
-      Check(shape, shape, kept(false), [&](const Tensor& in, const Tensor& out) {
-        Call(forms::Tril, {Arg(&in), Arg(diagonal), Arg(&out)});
-      });
+    // Matrices of each size, and tall ones of whose rows most stay or go as a whole.
+    for (const Shape& shape :
+         {Shape{2, 5, 7}, Shape{1, 6, 300}, Shape{60, 9, 3}, Shape{1, 1500, 3}, Shape{1, 4200, 1}}) {
+      for (bool upper : {false, true}) {
+        Check(shape, shape, kept(upper), [&](const Tensor& in, const Tensor& out) {
+          Call(upper ? forms::Triu : forms::Tril, {Arg(&in), Arg(diagonal), Arg(&out)});
+        });
+      }
     }
   }
 }

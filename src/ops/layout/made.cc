@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/copy_memory.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/kernels.h"
@@ -105,22 +106,44 @@ struct TriangleBody {
   std::vector<int64_t> out_rows, in_rows;  // byte offsets
   int64_t height, width, diagonal;
   int64_t out_step, in_step, bytes;
-  bool upper;
+  bool upper, packed;
   int bindings[2];
 
   void operator()(const Frame& frame) const {
     ParallelFor(static_cast<int64_t>(out_rows.size()), std::max<int64_t>(1, 128 * 1024 / width),
                 [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
+                  for (int64_t i = begin; i < end;) {
                     auto at = static_cast<size_t>(i);
-                    Row(frame.at[bindings[0]] + out_rows[at], frame.at[bindings[1]] + in_rows[at],
-                        i % height);
+                    i += Rows(frame.at[bindings[0]] + out_rows[at], frame.at[bindings[1]] + in_rows[at],
+                              i % height, std::min(end - i, height - i % height));
                   }
                 });
   }
 
+  // Some of `most` rows of a matrix, one at least; returns how many. Where both sides are packed, those that
+  // stay or go as a whole are one.
+  int64_t Rows(char* out, const char* in, int64_t row, int64_t most) const {
+    const int64_t edge = Edge(row), cleared = upper ? edge : width - edge;
+    if (!packed || (edge != 0 && edge != width)) {
+      Row(out, in, row);
+      return 1;
+    }
+    const int64_t rows = edge == 0 ? std::min(most, 1 - row - FirstEdge()) : most;
+    const auto all = static_cast<size_t>(rows * width * bytes);
+    if (cleared != 0) {
+      std::memset(out, 0, all);
+    } else if (out != in) {
+      CopyMemory(out, in, all);
+    }
+    return rows;
+  }
+
+  // Where the diagonal goes through a row: upper triangles begin there, others end.
+  int64_t FirstEdge() const { return diagonal + (upper ? 0 : 1); }
+  int64_t Edge(int64_t row) const { return std::clamp<int64_t>(row + FirstEdge(), 0, width); }
+
   void Row(char* out, const char* in, int64_t row) const {
-    int64_t edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, width);
+    const int64_t edge = Edge(row);
     int64_t kept = upper ? edge : 0, kept_end = upper ? width : edge;
     if (out != in || out_step != in_step) {
       MoveRow(out + kept * out_step, out_step, in + kept * in_step, in_step, kept_end - kept, bytes);
@@ -191,6 +214,11 @@ std::vector<int64_t> RowOffsets(const Tensor& t) {
   return offsets;
 }
 
+// The rows of a matrix follow each other.
+bool HasRowsInOrder(const Tensor& t) {
+  return t.strides.back(0) == 1 && t.strides.back(1) == t.shape.back(0);
+}
+
 void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper, const Operand& out) {
   CheckSameType(self, out);
   CheckShape(out, self.tensor->shape);
@@ -222,6 +250,7 @@ void PlanTriangle(Plan& plan, const Operand& self, int64_t diagonal, bool upper,
                             from.strides.back(0) * bytes,
                             bytes,
                             upper,
+                            HasRowsInOrder(from) && HasRowsInOrder(to),
                             {out.binding, self.binding}});
 }
 
