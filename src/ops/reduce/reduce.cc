@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
@@ -61,6 +62,7 @@ struct ReduceBody {
   int bindings[2];
   bool side_by_side;
   bool rows_together;
+  bool small_matrices;
   Reduction how;
   const FoldLoops<T>* loops;
   const FoldLoops<T>* before;  // what p comes from; null: it is given
@@ -79,6 +81,12 @@ struct ReduceBody {
     if (folded.count() > kChunk && kept.count() < ParallelWidth() && !side_by_side) {
       return kept.Walk(base, 0, kept.count(),
                        [this](char** at, int64_t n) { Results(at[0], at[1], n, true); });
+    }
+    if (small_matrices) {
+      const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / (kept.row() * folded.count()));
+      return ParallelFor(kept.rows(), grain, [&](int64_t begin, int64_t end) {
+        SmallMatrices(out + begin * kept.row_step(0), in_base + begin * kept.row_step(1), end - begin);
+      });
     }
     const int64_t unit = side_by_side && RowsTogether(kept.row()) > 1 ? kept.row() : 1;
     ParallelFor(kept.count() / unit, std::max<int64_t>(1, Grain() / unit), [&](int64_t begin, int64_t end) {
@@ -114,6 +122,47 @@ struct ReduceBody {
     }
     if (!split && rows_together) return Rows(out, in_base, n);
     for (int64_t i = 0; i < n; ++i) Result(out + i * kept.step(0), in_base + i * kept.step(1), split);
+  }
+
+  // Packed matrices of kMostOfMatrix elements at most, whose columns are folded: many at a time.
+  static constexpr int64_t kMostOfMatrix = 128;
+  bool HasSmallMatrices() const {
+    const int64_t size = kept.row() * folded.count();
+    return side_by_side && kept.has_two_levels() && folded.has_one_level() && size <= kMostOfMatrix &&
+           folded.step(0) == kept.row() * kept.step(1) && kept.row_step(1) == size * kept.step(1) &&
+           kept.rows_follow(0);
+  }
+
+  void SmallMatrices(char* out, const char* in_base, int64_t n) const {
+    constexpr int64_t kSome = 4;  // elements that are moved at once
+    alignas(64) T buffer[kBlock + kSome], row[kBlock + kSome], totals[kBlock], p[kBlock];
+    const int64_t width = kept.row(), height = folded.count(), size = width * height;
+    const int64_t together = kBlock / size;
+    std::fill_n(p, kBlock, static_cast<T>(how.power));
+    for (int64_t i = 0; i < n; i += together) {
+      const int64_t m = std::min(together, n - i);
+      const T* x = Load(buffer, in_base + i * kept.row_step(1), m * size);
+      if (x != buffer) std::copy_n(x, m * size, buffer);
+      std::fill_n(totals, m * width, loops->start);
+      for (int64_t r = 0; r < height; ++r) {
+        const auto gather = [&](auto parts) {
+          for (int64_t each = 0; each < m; ++each) {
+            const T* from = buffer + each * size + r * width;
+            for (int64_t k = 0; k < parts; ++k)
+              std::memcpy(row + each * width + k * kSome, from + k * kSome, kSome * sizeof(T));
+          }
+        };
+        if (width <= kSome) {
+          gather(std::integral_constant<int64_t, 1>());
+        } else if (width <= 2 * kSome) {
+          gather(std::integral_constant<int64_t, 2>());
+        } else {
+          gather((width + kSome - 1) / kSome);
+        }
+        loops->fold_into(totals, row, m * width, p[0]);
+      }
+      StoreAll(out + i * kept.row_step(0), totals, p, m * width);
+    }
   }
 
   // Rows of at most kBlock elements, many at a time: what one costs beside its elements is little. Of a
@@ -443,6 +492,7 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   const bool few_rows = body.folded.has_two_levels() && body.folded.row() <= kBlock &&
                         body.folded.rows() <= kFewRows && body.before == nullptr;
   body.rows_together = body.folded.count() > 0 && (one_row || few_rows);
+  body.small_matrices = body.HasSmallMatrices();
   body.in = Lane(self.dtype(), wanted, body.side_by_side ? body.kept.step(1) : body.folded.step(0));
   plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
   plan.SetBody(body);

@@ -292,7 +292,7 @@ TEST(Folds, OuterAndLastDimensions) {
 TEST(Folds, ColumnsOfAFewResults) {
   const testing::InPieces pieces;
   std::mt19937 rng(15);
-  for (int64_t rows : {1, 2, 63, 64, 65, 1000, 70'000}) {
+  for (int64_t rows : {1, 2, 3, 7, 63, 64, 65, 1000, 70'000}) {
     for (int64_t n : {2, 3, 5, 8, 9, 16, 17, 40}) {
       if (rows > 1000 && n > 5) continue;
       EXPECT_LE(SumError(DType::kF32, DType::kF32, {rows, n}, Layout::kPacked, {0}, false, rng),
