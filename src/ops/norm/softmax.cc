@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "ops/kernels.h"
@@ -52,12 +53,15 @@ struct SoftmaxBody {
   }
 
   // Of n rows side by side, whose elements k follow each other in memory: how many of these are taken as if
-  // they were of as many rows more. A few would not fill a vector.
+  // they were of as many rows more. A few would not fill a vector, and to unite those that are taken so costs
+  // more than a few lines of short rows.
   int64_t Together(int64_t n) const {
-    constexpr int64_t kFew = 32;
+    constexpr int64_t kFew = 32, kLines = 8, kVector = 16;
     const int64_t bytes = n * int64_t{sizeof(T)};
     const bool follow = in.direct() && out.direct() && axis.in_step == bytes && axis.out_step == bytes;
-    return side_by_side && follow && n <= kFew ? std::min(kTile / n, axis.size) : 1;
+    if (!side_by_side || !follow || n > kFew) return 1;
+    const int64_t whole = kVector / std::gcd(kVector, n), wanted = (axis.size + kLines - 1) / kLines;
+    return std::min({kTile / n, axis.size, (wanted + whole - 1) / whole * whole});
   }
 
   void Rows(char* dst, const char* src, int64_t n, T* buffer) const {
