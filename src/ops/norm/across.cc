@@ -53,7 +53,8 @@ struct AcrossBody {
   // 1 / the length of each line; of lines of zeros 0.
   void Factors(T* factor, const char* src, int64_t n) const {
     alignas(64) T sum[kTile], row[kTile];
-    alignas(64) double total[kTile] = {};
+    alignas(64) double total[kTile];
+    std::fill_n(total, n, 0.0);
     for (int64_t k = 0; k < axis.size; k += kGroup) {
       std::fill_n(sum, n, T{0});
       for (int64_t i = k; i < std::min(axis.size, k + kGroup); ++i) {
