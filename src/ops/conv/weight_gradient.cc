@@ -184,12 +184,12 @@ struct WeightGradientBody {
     const int64_t taps = cut.plane_taps();
     for (int64_t tap = 0; tap < taps; ++tap) scratch.taps[tap] = each ? 0 : cut.PixelOf(tap);
     for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
+      int64_t rows = each ? 0 : cut.SeenByAll(piece, depth, scratch.rows);
       for (int64_t c = 0; c < units.in_each; ++c) {
         const int64_t panel = LoadLanes(from, piece, depth, first, c, scratch.pixels);
         double* to = sums + (c * units.taps + depth * taps) * kGradientLanes;
         for (int64_t tap = 0; tap < taps; tap += each ? 1 : taps) {
-          const int64_t rows =
-              each ? cut.SeenBy(piece, depth, tap, scratch.rows) : cut.SeenByAll(piece, depth, scratch.rows);
+          if (each) rows = cut.SeenBy(piece, depth, tap, scratch.rows);
           loops.add_lanes({scratch.rows, rows, cut.step(), first_piece}, scratch.pixels, panel, scratch.grad,
                           scratch.taps, each ? 1 : taps, to + tap * kGradientLanes);
         }
