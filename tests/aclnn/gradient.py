@@ -374,8 +374,9 @@ def group_norm(r: Random, form) -> Case:
 
 @TABLE.case('BatchNormBackward')
 def batch_norm(r: Random, form) -> Case:
-    dtype, c, training = r.pick(form.types['input']), r.int(1, 4), r.chance(0.7)
-    shape = (r.int(2, 4), c, *r.full(0, 3, 5))
+    dtype, training = r.pick(form.types['input']), r.chance(0.7)
+    c = r.int(15, 40) if r.chance(0.2) else r.int(1, 4)  # more than are read together
+    shape = (r.int(2, 4), c, *([r.int(500, 1100)] if r.chance(0.1) else r.full(0, 3, 5)))
     where, column = (0, *range(2, len(shape))), (1, -1, *[1] * (len(shape) - 2))
     grad, x = r.tensor(dtype, shape), r.tensor(dtype, shape)
     mean, rstd, m, s = statistics(wide(x.data), where, r.pick([dtype, 'f32']), (c,))

@@ -90,24 +90,34 @@ static bool IsTurnedMatrix(const Tensor& t) {
          t.count() == t.shape[0] * t.shape[1];
 }
 
+bool Conversion::KeepsHalves(const Tensor& t, DType type) {
+  return t.dtype == type && BytesOf(type) == 2 &&
+         (IsPacked(t.shape, t.strides) || SameLayout(t.shape, t.strides, ChannelsLastStrides(t.shape)));
+}
+
 void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed) {
   const Tensor& t = *operand.tensor;
-  if (t.dtype != DType::kF32 || packed.dtype != DType::kF32 || t.empty()) return;
+  memory_ = t.dtype;
+  const bool by_floats = ComputeType(t.dtype) == DType::kF32 && packed.dtype == DType::kF32;
+  if ((!by_floats && !KeepsHalves(t, packed.dtype)) || t.empty()) return;
   if (IsTurnedMatrix(t) && IsPacked(t.shape, packed.strides)) {
     batch_ = 1, channels_ = t.shape[1], pixels_ = t.shape[0];
     return;
   }
   if (t.shape.rank() < 3 || !IsPacked(t.shape, t.strides)) return;
   if (!SameLayout(t.shape, packed.strides, ChannelsLastStrides(t.shape))) return;
-  batch_ = t.shape[0];
-  channels_ = t.shape[1];
-  pixels_ = t.count() / std::max<int64_t>(1, batch_ * channels_);
+  const int64_t pixels = t.count() / (t.shape[0] * t.shape[1]);
+  if (pixels == 1 || t.shape[1] == 1) return;  // only its type changes
+  batch_ = t.shape[0], channels_ = t.shape[1], pixels_ = pixels;
 }
 
 void Conversion::Load(const char* operand, char* packed) const {
+  if (batch_ > 0 && element_ == 2) return TransposeHalves(operand, packed, batch_, channels_, pixels_);
   if (batch_ > 0) {
-    return TransposeFloats(reinterpret_cast<const float*>(operand), reinterpret_cast<float*>(packed), batch_,
-                           channels_, pixels_);
+    auto* to = reinterpret_cast<float*>(packed);
+    return memory_ == DType::kF32
+               ? TransposeFloats(reinterpret_cast<const float*>(operand), to, batch_, channels_, pixels_)
+               : LoadTransposed(memory_, operand, to, batch_, channels_, pixels_);
   }
   char* base[2] = {packed, const_cast<char*>(operand)};
   nest_.WalkAll(
@@ -124,9 +134,12 @@ void Conversion::Load(const char* operand, char* packed) const {
 }
 
 void Conversion::Store(char* operand, const char* packed) const {
+  if (batch_ > 0 && element_ == 2) return TransposeHalves(packed, operand, batch_, pixels_, channels_);
   if (batch_ > 0) {
-    return TransposeFloats(reinterpret_cast<const float*>(packed), reinterpret_cast<float*>(operand), batch_,
-                           pixels_, channels_);
+    const auto* from = reinterpret_cast<const float*>(packed);
+    return memory_ == DType::kF32
+               ? TransposeFloats(from, reinterpret_cast<float*>(operand), batch_, pixels_, channels_)
+               : StoreTransposed(memory_, from, operand, batch_, pixels_, channels_);
   }
   char* base[2] = {operand, const_cast<char*>(packed)};
   nest_.WalkAll(

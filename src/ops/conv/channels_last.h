@@ -16,6 +16,10 @@ class Conversion {
   // `packed` has the operand's shape, and strides of its own. `loading`: the operand is read.
   Conversion(const Operand& operand, const Tensor& packed, bool loading);
 
+  // Whether a packed tensor with its channels last may have this type of two bytes, which is the operand's:
+  // one that is no type to compute in.
+  static bool KeepsHalves(const Tensor& operand, DType type);
+
   // The operand is already what the packed tensor would be: it can be used as it is.
   bool needed() const { return needed_; }
   int64_t bytes() const { return bytes_; }  // of the packed tensor
@@ -33,7 +37,8 @@ class Conversion {
   int64_t bytes_ = 0, offset_ = 0, element_ = 0;
   LoopNest nest_;
   Lane lane_;
-  int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose of floats; else 0
+  DType memory_ = DType::kUndefined;
+  int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose to and from floats; else 0
 };
 
 // An operand as a kernel takes it: of the element type that it computes with, packed, or with its channels

@@ -31,6 +31,7 @@ struct ConvBody {
   std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
   PackedOperand input, weight, bias, residual, out;
   int64_t packed_at = 0, scratch_at = 0, element = 4;
+  int64_t read_element = 4;                   // of the input
   int64_t rounded_at = 0, rounded_bytes = 0;  // what a part reads, rounded to bf16; 0: it is read as it is
 
   void operator()(const Frame& frame) const {
@@ -80,7 +81,7 @@ struct ConvBody {
     const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
     const ConvGeometry& g = part.geometry;
     ConvCall call = whole;
-    call.src = Read(i, static_cast<const char*>(whole.src) + part.src * element, frame);
+    call.src = Read(i, static_cast<const char*>(whole.src) + part.src * read_element, frame);
     call.weights = static_cast<const char*>(whole.weights) + part.weights;
     char* dst = static_cast<char*>(whole.dst) + part.dst * element;
     call.dst = dst;
@@ -199,7 +200,7 @@ DType BackendType(const ConvArgs& args) {
 class Builder {
  public:
   Builder(const ConvArgs& args, DType type) : args_(args), type_(type) {
-    body_.element = static_cast<int64_t>(BytesOf(type));
+    body_.element = body_.read_element = static_cast<int64_t>(BytesOf(type));
   }
 
   std::optional<PackedWeights> Pack(const ConvGeometry& geometry) {
@@ -218,7 +219,7 @@ class Builder {
   void Build(Plan& plan, const ConvGeometry& geometry) {
     const ConvSpec spec = SpecOf(Flattened(geometry));
     Ready(spec);
-    body_.input = Placed(args_.input, true, true);
+    body_.input = Placed(args_.input, body_.read_element == 2 ? DType::kBF16 : type_, true, true);
     body_.out = Placed(args_.out, true, false);
     if (args_.residual.present()) {
       body_.residual.binding = args_.residual.binding;
@@ -294,14 +295,18 @@ class Builder {
   // False: the processor has no such products.
   bool ReadyRounded(const ConvBackend& backend, ConvSpec spec) {
     spec.type = ConvType::kBF16;
-    auto ready = ReadyBy(backend, spec, ParallelWidth());
+    const auto ready = ReadyBy(backend, spec, ParallelWidth());
     if (!ready->usable()) return false;
+    body_.ready = ready;
+    if (Conversion::KeepsHalves(*args_.input.tensor, DType::kBF16)) {
+      body_.read_element = 2;
+      return true;
+    }
     for (const ReadyConv::Part& part : ready->parts()) {
       body_.rounded_bytes =
           std::max(body_.rounded_bytes, WorkspacePart(ConvBody::InputCount(part.geometry) * 2));
     }
     body_.rounded_at = Reserve(body_.rounded_bytes * static_cast<int64_t>(ready->parts().size()));
-    body_.ready = std::move(ready);
     return true;
   }
 
@@ -323,7 +328,10 @@ class Builder {
   }
 
   PackedOperand Placed(const Operand& operand, bool channels_last, bool loading) {
-    PackedOperand place(operand, type_, channels_last, loading);
+    return Placed(operand, type_, channels_last, loading);
+  }
+  PackedOperand Placed(const Operand& operand, DType type, bool channels_last, bool loading) {
+    PackedOperand place(operand, type, channels_last, loading);
     if (place.conversion.needed()) place.workspace = Reserve(place.conversion.bytes());
     return place;
   }

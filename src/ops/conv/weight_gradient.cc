@@ -4,26 +4,14 @@
 #include "ops/conv/weight_gradient.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "base/parallel.h"
 #include "ops/conv/weight_gradient_cut.h"
 #include "ops/conv/weight_gradient_loops.h"
-#include "ops/packed_floats.h"
+#include "ops/conv/weight_gradient_panels.h"
 
 namespace belay::ops {
 namespace {
-
-// Of a pixel's or position's channels, as many as there are; zeros after them.
-template <int64_t kWidth>
-void CopyChannels(const float* from, int64_t count, float* to) {
-  if (count == kWidth) {
-    std::memcpy(to, from, kWidth * sizeof(float));
-  } else {
-    std::fill(std::copy_n(from, count, to), to + kWidth, 0.0f);
-  }
-}
 
 // What is done by one worker: a block of channels over a slice of the pieces.
 struct GradientUnits {
@@ -76,13 +64,14 @@ struct GradientScratch {
 struct WeightGradientBody {
   GradientCut cut;
   GradientUnits units;
-  PackedFloats x, grad, out;  // the first two with their channels last
-  int lanes;                  // that work at the same time
+  PanelSource x, grad;
+  PackedFloats out;
+  int lanes;  // that work at the same time
   int64_t sums_at, scratch_at;
   WeightGradientLoops loops;
 
   void operator()(const Frame& frame) const {
-    const float *from = x.Load(frame), *by = grad.Load(frame);
+    const FloatPieces::Elements from = x.Load(frame), by = grad.Load(frame);
     const GradientScratch::Sizes sizes(cut, units);
     ParallelFor(lanes, 1, [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
@@ -103,7 +92,7 @@ struct WeightGradientBody {
     return reinterpret_cast<double*>(frame.workspace + sums_at) + unit * units.sums_each;
   }
 
-  void Unit(const float* from, const float* by, int64_t unit, double* sums,
+  void Unit(const FloatPieces::Elements& from, const FloatPieces::Elements& by, int64_t unit, double* sums,
             const GradientScratch& scratch) const {
     const int64_t block = unit / units.slices, first = unit % units.slices * units.pieces_each;
     const int64_t end = std::min(cut.pieces(), first + units.pieces_each);
@@ -115,46 +104,45 @@ struct WeightGradientBody {
   // The channels of the gradient from one on, as kWidth of each position, and as many again from the next on
   // for each further panel; returns how many positions.
   template <int64_t kWidth>
-  int64_t LoadGrad(const float* by, int64_t piece, int64_t first, int64_t count, float* to) const {
-    int64_t position = 0;
-    const int64_t channels = cut.geometry().out_channels, panel = cut.positions() * kWidth;
-    cut.EachBox(piece, [&](const GradientCut::Box& box) {
-      for (int64_t y = 0; y < box.height; ++y) {
-        const float* from = by + cut.GradAt(box, y) + first;
-        for (int64_t x = 0; x < box.width; ++x, ++position, from += channels) {
-          float* next = to + position * kWidth;
-          for (int64_t c = 0; c < count; c += kWidth, next += panel)
-            CopyChannels<kWidth>(from + c, std::min(kWidth, count - c), next);
-        }
-      }
-    });
-    return position;
+  int64_t LoadGrad(const FloatPieces::Elements& by, int64_t piece, int64_t first, int64_t count,
+                   float* to) const {
+    int64_t positions = 0;
+    for (int64_t c = 0; c < count; c += kWidth, to += cut.positions() * kWidth) {
+      const PanelSource::Lanes lanes = grad.From(first + c, std::min(kWidth, count - c));
+      if (lanes.count < kWidth) std::fill_n(to, cut.positions() * kWidth, 0.0f);
+      positions = cut.EachGradient(
+          piece, [&](const GradientCut::Rows& rows) { grad.Turn(by, rows, lanes, kWidth, to); });
+    }
+    return positions;
   }
 
-  // The channels of the input from one on, as kWidth of each pixel that a tap may look at.
-  template <int64_t kWidth>
-  void LoadPixels(const float* from, int64_t piece, int64_t depth, int64_t first, int64_t count,
-                  float* to) const {
-    const int64_t channels = cut.geometry().in_channels;
-    cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
-      if (pixel >= 0) CopyChannels<kWidth>(from + pixel * channels + first, count, to + at * kWidth);
-    });
+  // Of each pixel that a tap may look at; zeros where it is no lane, or padding that is looked at.
+  void LoadPixels(const FloatPieces::Elements& from, int64_t piece, int64_t depth,
+                  const PanelSource::Lanes& lanes, int64_t width, float* to) const {
+    if (lanes.count < width || (!units.dense && cut.has_padding()))
+      std::fill_n(to, cut.pixels() * width, 0.0f);
+    cut.EachSeen(piece, depth, [&](const GradientCut::Rows& rows) { x.Turn(from, rows, lanes, width, to); });
   }
 
   // Sums [tap][tile][row][channel] of a panel.
-  void AddDense(const float* from, const float* by, int64_t block, int64_t piece, bool first_piece,
-                double* sums, const GradientScratch& scratch) const {
+  void AddDense(const FloatPieces::Elements& from, const FloatPieces::Elements& by, int64_t block,
+                int64_t piece, bool first_piece, double* sums, const GradientScratch& scratch) const {
     const ConvGeometry& g = cut.geometry();
     const int64_t group = block / units.panels(), channel = block % units.panels() * kGradientPanel;
     const int64_t count = std::min(kGradientPanel, units.in_each - channel);
     const int64_t width = WidthOf(channel), taps = cut.plane_taps(), rows = cut.rows();
-    LoadGrad<kGradientRows>(by, piece, group * units.out_each, units.out_each, scratch.grad);
+    const PanelSource::Lanes lanes = x.From(group * units.in_each + channel, count);
+    const int64_t positions =
+        LoadGrad<kGradientRows>(by, piece, group * units.out_each, units.out_each, scratch.grad);
+    if (loops.by_pairs) {
+      for (int64_t tile = 0; tile < units.tiles(); ++tile) {
+        loops.pair_up(scratch.grad + tile * cut.positions() * kGradientRows, positions * kGradientRows,
+                      kGradientRows);
+      }
+    }
     for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
-      width == kGradientPanel
-          ? LoadPixels<kGradientPanel>(from, piece, depth, group * units.in_each + channel, count,
-                                       scratch.pixels)
-          : LoadPixels<kGradientLanes>(from, piece, depth, group * units.in_each + channel, count,
-                                       scratch.pixels);
+      LoadPixels(from, piece, depth, lanes, width, scratch.pixels);
+      if (loops.by_pairs) loops.pair_up(scratch.pixels, cut.pixels() * width, cut.step() * width);
       for (int64_t tap = 0; tap < taps; ++tap)
         scratch.taps[tap] = cut.SeenBy(piece, depth, tap, scratch.rows + tap * rows);
       for (int64_t tile = 0; tile < units.tiles(); ++tile) {
@@ -174,8 +162,8 @@ struct WeightGradientBody {
   }
 
   // Sums [input channel of the group][tap][lane] of a block of output channels.
-  void AddNarrow(const float* from, const float* by, int64_t block, int64_t piece, bool first_piece,
-                 double* sums, const GradientScratch& scratch) const {
+  void AddNarrow(const FloatPieces::Elements& from, const FloatPieces::Elements& by, int64_t block,
+                 int64_t piece, bool first_piece, double* sums, const GradientScratch& scratch) const {
     const ConvGeometry& g = cut.geometry();
     const int64_t first = block * kGradientLanes, count = std::min(kGradientLanes, g.out_channels - first);
     const int64_t positions = LoadGrad<kGradientLanes>(by, piece, first, count, scratch.grad);
@@ -186,7 +174,9 @@ struct WeightGradientBody {
     for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
       int64_t rows = each ? 0 : cut.SeenByAll(piece, depth, scratch.rows);
       for (int64_t c = 0; c < units.in_each; ++c) {
-        const int64_t panel = LoadLanes(from, piece, depth, first, c, scratch.pixels);
+        const PanelSource::Lanes lanes = SeenBeside(first, c);
+        const int64_t panel = lanes.count;
+        LoadPixels(from, piece, depth, lanes, panel, scratch.pixels);
         double* to = sums + (c * units.taps + depth * taps) * kGradientLanes;
         for (int64_t tap = 0; tap < taps; tap += each ? 1 : taps) {
           if (each) rows = cut.SeenBy(piece, depth, tap, scratch.rows);
@@ -198,28 +188,14 @@ struct WeightGradientBody {
   }
 
   // Beside each output channel from `first` on, channel c of what its group sees, or that of all where it is
-  // the same. Returns how many numbers a pixel is.
-  int64_t LoadLanes(const float* from, int64_t piece, int64_t depth, int64_t first, int64_t c,
-                    float* to) const {
-    const int64_t all = cut.geometry().in_channels, last = cut.geometry().out_channels - 1;
-    std::array<int64_t, kGradientLanes> channel;
+  // the same.
+  PanelSource::Lanes SeenBeside(int64_t first, int64_t c) const {
+    const int64_t last = cut.geometry().out_channels - 1;
+    PanelSource::Lanes lanes;
     for (int64_t lane = 0; lane < kGradientLanes; ++lane)
-      channel[static_cast<size_t>(lane)] = std::min(first + lane, last) / units.out_each * units.in_each + c;
-    if (channel.front() == channel.back()) {
-      cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
-        to[at] = pixel < 0 ? 0 : from[pixel * all + channel[0]];
-      });
-      return 1;
-    }
-    const bool in_order = units.in_each * units.out_each == 1 && first + kGradientLanes - 1 <= last;
-    cut.EachPixel(piece, depth, [&](int64_t pixel, int64_t at) {
-      float* lanes = to + at * kGradientLanes;
-      const float* x = from + pixel * all;
-      if (pixel < 0) return void(std::fill_n(lanes, kGradientLanes, 0.0f));
-      if (in_order) return CopyChannels<kGradientLanes>(x + channel[0], kGradientLanes, lanes);
-      for (size_t lane = 0; lane < channel.size(); ++lane) lanes[lane] = x[channel[lane]];
-    });
-    return kGradientLanes;
+      x.Add(std::min(first + lane, last) / units.out_each * units.in_each + c, &lanes);
+    if (lanes.at[0] == lanes.at[kGradientLanes - 1]) lanes.count = 1;
+    return lanes;
   }
 
   // The weights [input channel][tap] of an output channel.
@@ -253,23 +229,26 @@ struct WeightGradientBody {
   }
 };
 
+int64_t PlaneOf(const int64_t (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
 }  // namespace
 
 void PlanWeightGradient(Plan& plan, const ConvArgs& args, const Operand& grad_weight) {
   const GradientCut cut(CheckedGeometry(args));
   const GradientUnits units(cut);
-  WeightGradientBody body{cut,
-                          units,
-                          PackedFloats(args.input, Flow::kIn, plan, true),
-                          PackedFloats(args.out, Flow::kIn, plan, true),
-                          PackedFloats(grad_weight, Flow::kOut, plan),
-                          static_cast<int>(std::min<int64_t>(units.units(), ParallelWidth())),
-                          0,
-                          0,
-                          BestWeightGradientLoops()};
+  const ConvGeometry& g = cut.geometry();
+  WeightGradientBody body{
+      cut,
+      units,
+      PanelSource(args.input, g.in_channels, PlaneOf(g.in), cut.folded(), plan),
+      PanelSource(args.out, g.out_channels, PlaneOf(g.out), 1, plan),
+      PackedFloats(grad_weight, Flow::kOut, plan),
+      static_cast<int>(std::min<int64_t>(units.units(), ParallelWidth())),
+      0,
+      0,
+      BestWeightGradientLoops(args.input.dtype() == DType::kBF16 && args.out.dtype() == DType::kBF16)};
   body.sums_at = plan.AddWorkspace(units.units() * units.sums_each * 8);
   body.scratch_at = plan.AddWorkspace(body.lanes * GradientScratch::Sizes(cut, units).all());
-  const ConvGeometry& g = cut.geometry();
   plan.SetCost(1000 + static_cast<uint64_t>(g.batch * g.out[0] * g.out[1] * g.out[2] * units.taps *
                                             units.in_each / 50) *
                           static_cast<uint64_t>(g.out_channels));

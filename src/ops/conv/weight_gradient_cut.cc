@@ -19,12 +19,12 @@ bool SeesItself(const ConvGeometry& g) {
          std::all_of(g.before, g.before + 3, [](int64_t n) { return n == 0; });
 }
 
-// The same sums over fewer dimensions: positions that see one pixel each are one row, and windows beside each
-// other in a row have their width as channels.
+// The same sums over fewer dimensions: positions that see one pixel each are a row of an image, and windows
+// beside each other in a row have their width as channels.
 ConvGeometry Folded(ConvGeometry g) {
   if (SeesItself(g)) {
     for (int d : {0, 1}) g.out[2] *= g.out[d], g.out[d] = g.in[d] = g.stride[d] = 1;
-    g.in[2] = g.out[2] = g.out[2] * g.batch, g.batch = g.stride[2] = 1;
+    g.in[2] = g.out[2], g.stride[2] = 1;
   } else if (g.groups == 1 && g.kernel[2] > 1 && g.kernel[2] == g.stride[2] && g.dilation[2] == 1 &&
              g.before[2] == 0 && g.in[2] == g.out[2] * g.kernel[2]) {
     g.in_channels *= g.kernel[2];
@@ -56,11 +56,6 @@ GradientCut::Box GradientCut::BoxAt(int64_t b) const {
           std::min(height_, g_.out[1] - y),
           x,
           std::min(width_, g_.out[2] - x)};
-}
-
-int64_t GradientCut::GradAt(const Box& box, int64_t row) const {
-  const int64_t plane = box.image * g_.out[0] + box.z;
-  return ((plane * g_.out[1] + box.y + row) * g_.out[2] + box.x) * g_.out_channels;
 }
 
 int64_t GradientCut::SeenBy(int64_t piece, int64_t depth, int64_t tap, TapRow* rows) const {

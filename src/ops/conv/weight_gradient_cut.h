@@ -36,12 +36,17 @@ class GradientCut {
     for (int64_t b = piece * boxes_each_; b < end; ++b) visit(BoxAt(b));
   }
 
-  // The element of the gradient, with its channels last, at a box's row.
-  int64_t GradAt(const Box& box, int64_t row) const;
-  // Copies what a piece sees by the taps at a depth: copy(pixel of the input or -1 in the padding, pixel of
-  // the piece).
-  template <class Copy>
-  void EachPixel(int64_t piece, int64_t depth, const Copy& copy) const;
+  // Rows of a plane of one image that a piece takes: where they lie in each of its channels, and as which
+  // pixels or positions of the piece. Steps are from row to row.
+  struct Rows {
+    int64_t image, from, from_step, rows, width, to, to_step;
+  };
+  // Of the gradient; returns how many positions.
+  template <class Visit>
+  int64_t EachGradient(int64_t piece, const Visit& visit) const;
+  // Of the input what the taps at a depth see that is no padding.
+  template <class Visit>
+  void EachSeen(int64_t piece, int64_t depth, const Visit& visit) const;
 
   // What a tap sees that is in the image; returns how many rows.
   int64_t SeenBy(int64_t piece, int64_t depth, int64_t tap, TapRow* rows) const;
@@ -73,19 +78,28 @@ class GradientCut {
   int64_t folded_, height_, width_, y_cuts_, x_cuts_, boxes_, boxes_each_;
 };
 
-template <class Copy>
-void GradientCut::EachPixel(int64_t piece, int64_t depth, const Copy& copy) const {
+template <class Visit>
+int64_t GradientCut::EachGradient(int64_t piece, const Visit& visit) const {
+  int64_t position = 0;
+  EachBox(piece, [&](const Box& box) {
+    const int64_t from = (box.z * g_.out[1] + box.y) * g_.out[2] + box.x;
+    visit(Rows{box.image, from, g_.out[2], box.height, box.width, position, box.width});
+    position += box.positions();
+  });
+  return position;
+}
+
+template <class Visit>
+void GradientCut::EachSeen(int64_t piece, int64_t depth, const Visit& visit) const {
   int64_t first = 0;
   EachBox(piece, [&](const Box& box) {
-    if (HasPlane(box, depth)) {
-      const int64_t plane = box.image * g_.in[0] + PlaneAt(box, depth);
-      const int64_t y = box.y * g_.stride[1] - g_.before[1], x = box.x * g_.stride[2] - g_.before[2];
-      for (int64_t r = 0; r < Reach(1, box.height); ++r) {
-        const bool inside = y + r >= 0 && y + r < g_.in[1];
-        const int64_t row = (plane * g_.in[1] + y + r) * g_.in[2], to = first + r * box_width();
-        for (int64_t c = 0; c < Reach(2, box.width); ++c)
-          copy(inside && x + c >= 0 && x + c < g_.in[2] ? row + x + c : -1, to + c);
-      }
+    const int64_t y = box.y * g_.stride[1] - g_.before[1], x = box.x * g_.stride[2] - g_.before[2];
+    const int64_t top = std::max<int64_t>(0, -y), bottom = std::min(Reach(1, box.height), g_.in[1] - y);
+    const int64_t left = std::max<int64_t>(0, -x), right = std::min(Reach(2, box.width), g_.in[2] - x);
+    if (HasPlane(box, depth) && top < bottom && left < right) {
+      const int64_t from = (PlaneAt(box, depth) * g_.in[1] + y + top) * g_.in[2] + x + left;
+      visit(Rows{box.image, from, g_.in[2], bottom - top, right - left, first + top * box_width() + left,
+                 box_width()});
     }
     first += box_pixels();
   });

@@ -115,6 +115,19 @@ void AddLanes(const TapRows& seen, const float* pixels, int64_t panel, const flo
              : AddAllTaps<kGradientLanes>(seen, pixels, grad, taps, count, sums);
 }
 
+// A BFLOAT16 number is the upper half of the float that it is.
+void PairUp(float* values, int64_t count, int64_t step) {
+  const hn::RebindToUnsigned<Few> d;
+  auto* bits = reinterpret_cast<uint32_t*>(values);
+  const auto upper = hn::Set(d, 0xffff0000u);
+  int64_t i = 0;
+  for (; i + kFew <= count - step; i += kFew) {
+    const auto first = hn::ShiftRight<16>(hn::LoadU(d, bits + i));
+    hn::StoreU(hn::Or(first, hn::And(hn::LoadU(d, bits + i + step), upper)), d, bits + i);
+  }
+  for (; i < count; ++i) bits[i] = bits[i] >> 16 | (i < count - step ? bits[i + step] & 0xffff0000u : 0u);
+}
+
 bool AllFinite(const float* values, int64_t count) {
   const Few d;
   auto probe = hn::Zero(d);  // an infinity or NaN less itself is NaN
@@ -134,9 +147,13 @@ namespace belay::ops {
 BELAY_SIMD_EXPORT(AddOuter);
 BELAY_SIMD_EXPORT(AddLanes);
 BELAY_SIMD_EXPORT(AllFinite);
+BELAY_SIMD_EXPORT(PairUp);
 
-WeightGradientLoops BestWeightGradientLoops() {
-  return {BELAY_SIMD_CALL(AddOuter), BELAY_SIMD_CALL(AddLanes), BELAY_SIMD_CALL(AllFinite)};
+WeightGradientLoops BestWeightGradientLoops(bool bf16) {
+  WeightGradientLoops loops{BELAY_SIMD_CALL(AddOuter), BELAY_SIMD_CALL(AddLanes), BELAY_SIMD_CALL(AllFinite),
+                            BELAY_SIMD_CALL(PairUp)};
+  if (bf16) TakePairs(loops);
+  return loops;
 }
 }  // namespace belay::ops
 #endif

@@ -32,9 +32,14 @@ struct WeightGradientLoops {
   void (*add_lanes)(const TapRows& seen, const float* pixels, int64_t panel, const float* grad,
                     const int64_t* taps, int64_t count, double* sums);
   bool (*all_finite)(const float* values, int64_t count);  // a multiple of kGradientLanes
+  // Each number of BFLOAT16 becomes a pair, of it and of that which is `step` elements behind it.
+  void (*pair_up)(float* values, int64_t count, int64_t step);
+  bool by_pairs = false;  // how add_outer wants both of its factors
 };
 
-// For this processor.
-WeightGradientLoops BestWeightGradientLoops();
+// For this processor; `bf16`: all factors are numbers of BFLOAT16.
+WeightGradientLoops BestWeightGradientLoops(bool bf16);
+// Takes those that multiply BFLOAT16, where the processor can.
+void TakePairs(WeightGradientLoops& loops);
 
 }  // namespace belay::ops

@@ -8,6 +8,7 @@
 
 #include "ops/testing/sample.h"
 #include "ops/testing/simd_levels.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -24,8 +25,8 @@ struct Sizes {
 };
 
 // [images, channels, positions] for what has `size` positions in each direction.
-Sample Tensor3(int64_t images, int64_t channels, const int64_t (&size)[3]) {
-  return Sample(DType::kF32, {images, channels, size[0], size[1], size[2]});
+Sample Tensor3(int64_t images, int64_t channels, const int64_t (&size)[3], DType type = DType::kF32) {
+  return Sample(type, {images, channels, size[0], size[1], size[2]});
 }
 
 double Expected(const Sizes& s, const Sample& x, const Sample& grad, int64_t o, int64_t c,
@@ -79,6 +80,7 @@ class WeightGradient : public testing::SimdLevels {
     return std::uniform_int_distribution<int64_t>(least, most)(rng_);
   }
 
+  // Both as they are, and as what they are in each type: its elements hold the numbers drawn exactly.
   // `odd`: an element of the gradient at a corner of the first plane, which sees the padding.
   void Check(const Sizes& s, float odd = 1) {
     const int64_t out[] = {s.out(0), s.out(1), s.out(2)};
@@ -86,7 +88,20 @@ class WeightGradient : public testing::SimdLevels {
            grad = Tensor3(s.batch, s.groups * s.out_each, out);
     x.Randomise(rng_), grad.Randomise(rng_);
     Floats(grad)[0] = odd;
-    const Sample found = Computed(s, x, grad);
+    CheckFound(s, x, grad, Computed(s, x, grad));
+    for (DType type : {DType::kBF16, DType::kF16}) {
+      Sample of_x = As(type, x), of_grad = As(type, grad);
+      CheckFound(s, x, grad, Computed(s, of_x, of_grad));
+    }
+  }
+
+  static Sample As(DType type, const Sample& floats) {
+    Sample as(type, floats.tensor.shape);
+    tensor::Convert(type, as.tensor.data, DType::kF32, floats.tensor.data, as.tensor.count());
+    return as;
+  }
+
+  static void CheckFound(const Sizes& s, const Sample& x, const Sample& grad, const Sample& found) {
     const float* next = Floats(found);
     for (int64_t o = 0; o < s.groups * s.out_each; ++o) {
       for (int64_t c = 0; c < s.in_each; ++c) {

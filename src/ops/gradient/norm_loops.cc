@@ -6,6 +6,8 @@
 
 #ifndef BELAY_OPS_GRADIENT_NORM_LOOPS_ONCE
 #define BELAY_OPS_GRADIENT_NORM_LOOPS_ONCE
+#include <algorithm>
+
 #include "ops/gradient/norm_loops.h"
 #endif
 
@@ -13,29 +15,32 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
-// Added up in f64 in lanes, whose order no processor changes.
 template <bool kWeighted>
-void SumsOf(const float* g, const float* x, const float* w, float mean, float rstd, int64_t n, double* sums) {
-  constexpr int64_t kLanes = 16;
-  double first[kLanes] = {}, second[kLanes] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+void SumsOf(const float* g, const float* x, const float* w, float mean, float rstd, int64_t n,
+            NormSums* sums) {
+  constexpr int64_t kLanes = NormSums::kLanes, kFew = 8;
+  const auto add = [&](int64_t k, int64_t lane, float* first, float* second) {
+    const float scaled = kWeighted ? g[k] * w[k] : g[k];
+    first[lane] += scaled, second[lane] += scaled * ((x[k] - mean) * rstd);
+  };
+  // Those of a few numbers are added up in f32, which rounds them no more than they are already.
+  for (int64_t i = 0; i < n;) {
+    float first[kLanes] = {}, second[kLanes] = {};
+    const int64_t whole = std::min<int64_t>(kFew, (n - i) / kLanes);
+    for (int64_t row = 0; row < whole; ++row, i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) add(i + lane, lane, first, second);
+    }
+    if (whole < kFew) {
+      for (int64_t lane = 0; i < n; ++i, ++lane) add(i, lane, first, second);
+    }
     for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const int64_t k = i + lane;
-      const float scaled = kWeighted ? g[k] * w[k] : g[k];
-      first[lane] += static_cast<double>(scaled);
-      second[lane] += static_cast<double>(scaled * ((x[k] - mean) * rstd));
+      sums->lanes(0)[lane] += static_cast<double>(first[lane]);
+      sums->lanes(1)[lane] += static_cast<double>(second[lane]);
     }
   }
-  for (; i < n; ++i) {
-    const float scaled = kWeighted ? g[i] * w[i] : g[i];
-    first[i % kLanes] += static_cast<double>(scaled);
-    second[i % kLanes] += static_cast<double>(scaled * ((x[i] - mean) * rstd));
-  }
-  for (int64_t lane = 0; lane < kLanes; ++lane) sums[0] += first[lane], sums[1] += second[lane];
 }
 
-void Sums(const float* g, const float* x, const float* w, float mean, float rstd, int64_t n, double* sums) {
+void Sums(const float* g, const float* x, const float* w, float mean, float rstd, int64_t n, NormSums* sums) {
   w == nullptr ? SumsOf<false>(g, x, w, mean, rstd, n, sums) : SumsOf<true>(g, x, w, mean, rstd, n, sums);
 }
 

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "ops/layout/float_square.h"
 #include "ops/layout/square.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -50,7 +51,51 @@ void TransposeFew(const float* from, float* to, int64_t batch, int64_t rows, int
   });
 }
 
+// A part of a matrix in another type that is turned at once, so that its floats stay in the nearest cache.
+constexpr int64_t kPartRows = 32, kPartColumns = 128;
+
+// visit(first element of the matrix, first row, rows, first column, columns, room for so many floats)
+template <class Visit>
+void EachPart(int64_t batch, int64_t rows, int64_t columns, const Visit& visit) {
+  const int64_t parts = (columns + kPartColumns - 1) / kPartColumns;
+  const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (rows * std::min(columns, kPartColumns)));
+  ParallelFor(batch * parts, grain, [&](int64_t begin, int64_t end) {
+    alignas(64) float part[kPartRows * kPartColumns];
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % parts * kPartColumns, image = i / parts * rows * columns;
+      for (int64_t row = 0; row < rows; row += kPartRows) {
+        visit(image, row, std::min(kPartRows, rows - row), column, std::min(kPartColumns, columns - column),
+              part);
+      }
+    }
+  });
+}
+
 }  // namespace
+
+void TurnFloats(const float* from, int64_t from_step, float* to, int64_t to_step, int64_t rows,
+                int64_t columns) {
+  const int64_t least = std::min(rows, columns);
+  if (least < Square<float>::kSide) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) to[c * to_step + r] = from[r * from_step + c];
+    }
+    return;
+  }
+  if (least < kSide) {
+    return TurnBySquares<float>(reinterpret_cast<const char*>(from), from_step * kOfFloat,
+                                reinterpret_cast<char*>(to), to_step * kOfFloat, rows, columns);
+  }
+  const TurnFloatSquare turn = BestTurnFloatSquare();
+  // The last squares may begin before those in front of them end.
+  for (int64_t i = 0; i < rows; i += kSide) {
+    const int64_t r = std::min(i, rows - kSide);
+    for (int64_t k = 0; k < columns; k += kSide) {
+      const int64_t c = std::min(k, columns - kSide);
+      turn(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
+    }
+  }
+}
 
 void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
   if (std::min(rows, columns) <= kFew) return TransposeFew(from, to, batch, rows, columns);
@@ -59,22 +104,12 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
   const int64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
   const int64_t strips = std::max<int64_t>(1, longer / kSide);
   const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (shorter * kSide));
-  const TurnFloatSquare turn = BestTurnFloatSquare();
   // What is left beside the last strip is done with it.
   const auto strip = [&](const float* source, float* target, int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < shorter; i += kSide) {
-      const int64_t along = std::max<int64_t>(0, std::min(i, shorter - kSide));
-      const int64_t r = by_columns ? along : begin, c = by_columns ? begin : along;
-      const float* from_square = source + r * columns + c;
-      float* to_square = target + c * rows + r;
-      if (std::min(shorter, end - begin) >= kSide) {
-        turn(from_square, columns, to_square, rows);
-      } else {
-        const int64_t narrow = std::min(kSide, shorter);  // less than a large square on one side
-        TurnBySquares<float>(reinterpret_cast<const char*>(from_square), columns * kOfFloat,
-                             reinterpret_cast<char*>(to_square), rows * kOfFloat,
-                             by_columns ? narrow : end - begin, by_columns ? end - begin : narrow);
-      }
+    if (by_columns) {
+      TurnFloats(source + begin, columns, target + begin * rows, rows, rows, end - begin);
+    } else {
+      TurnFloats(source + begin * columns, columns, target + begin, rows, end - begin, columns);
     }
   };
   ParallelFor(batch * strips, grain, [&](int64_t begin, int64_t end) {
@@ -85,6 +120,51 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
         strip(from + image, to + image, longer - kSide, longer);
     }
   });
+}
+
+void LoadTransposed(DType type, const char* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
+  const auto size = static_cast<int64_t>(BytesOf(type));
+  EachPart(batch, rows, columns,
+           [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float* part) {
+             const char* source = from + (image + row * columns + column) * size;
+             const bool at_once = width == columns;
+             for (int64_t r = 0; r < height; r += at_once ? height : 1) {
+               tensor::Convert(DType::kF32, part + r * width, type, source + r * columns * size,
+                               at_once ? height * width : width);
+             }
+             TurnFloats(part, width, to + image + column * rows + row, rows, height, width);
+           });
+}
+
+void StoreTransposed(DType type, const float* from, char* to, int64_t batch, int64_t rows, int64_t columns) {
+  const auto size = static_cast<int64_t>(BytesOf(type));
+  // Of what is made, which is read a part at a time.
+  EachPart(batch, columns, rows,
+           [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float* part) {
+             char* target = to + (image + row * rows + column) * size;
+             TurnFloats(from + image + column * columns + row, columns, part, width, width, height);
+             const bool at_once = width == rows;
+             for (int64_t r = 0; r < height; r += at_once ? height : 1) {
+               tensor::Convert(type, target + r * rows * size, DType::kF32, part + r * width,
+                               at_once ? height * width : width);
+             }
+           });
+}
+
+void TransposeHalves(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns) {
+  constexpr int64_t kBytes = sizeof(uint16_t);
+  EachPart(batch, rows, columns,
+           [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float*) {
+             const char* source = from + (image + row * columns + column) * kBytes;
+             char* target = to + (image + column * rows + row) * kBytes;
+             if (std::min(height, width) >= Square<uint16_t>::kSide) {
+               return TurnBySquares<uint16_t>(source, columns * kBytes, target, rows * kBytes, height, width);
+             }
+             for (int64_t r = 0; r < height; ++r) {
+               for (int64_t c = 0; c < width; ++c)
+                 std::memcpy(target + (c * rows + r) * kBytes, source + (r * columns + c) * kBytes, kBytes);
+             }
+           });
 }
 
 }  // namespace belay::ops

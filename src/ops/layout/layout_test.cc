@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "base/error.h"
+#include "base/simd_targets.h"
 #include "ops/forms.h"
 #include "ops/layout/eye.h"
+#include "ops/layout/float_transpose.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/reverse_sequence.h"
 #include "ops/reference/reference.h"
 #include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -402,6 +406,39 @@ TEST(Moves, RowsOfElementsOfEverySize) {
       }
     }
   }
+}
+
+// [batch][rows][columns] and back, by way of floats and as they are.
+TEST(Layout, HalvesAreTurnedOnTheirWay) {
+  const int64_t sizes[][3] = {{2, 3, 300},  {1, 300, 2}, {3, 33, 17}, {2, 40, 49},
+                              {1, 64, 130}, {2, 7, 8},   {1, 9, 129}};
+  for (int level = 0; level < 3; ++level) {
+    simd::SetLevel(level);
+    for (const auto& [batch, rows, columns] : sizes) {
+      for (DType type : {DType::kF16, DType::kBF16}) {
+        const auto count = static_cast<size_t>(batch * rows * columns);
+        std::vector<uint16_t> halves(count), back(count), kept(count);
+        std::vector<float> floats(count), turned(count);
+        for (size_t i = 0; i < count; ++i) floats[i] = static_cast<float>(i % 251);  // which both types hold
+        tensor::Convert(type, halves.data(), DType::kF32, floats.data(), batch * rows * columns);
+        const auto* from = reinterpret_cast<const char*>(halves.data());
+        LoadTransposed(type, from, turned.data(), batch, rows, columns);
+        TransposeHalves(from, reinterpret_cast<char*>(kept.data()), batch, rows, columns);
+        for (int64_t n = 0, i = 0; n < batch; ++n) {
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t c = 0; c < columns; ++c, ++i) {
+              const auto to = static_cast<size_t>((n * columns + c) * rows + r), at = static_cast<size_t>(i);
+              ASSERT_EQ(turned[to], floats[at]) << rows << " rows, " << columns << " columns";
+              ASSERT_EQ(kept[to], halves[at]) << rows << " rows, " << columns << " columns";
+            }
+          }
+        }
+        StoreTransposed(type, turned.data(), reinterpret_cast<char*>(back.data()), batch, columns, rows);
+        ASSERT_EQ(back, halves) << rows << " rows, " << columns << " columns";
+      }
+    }
+  }
+  simd::SetLevel(9);
 }
 
 }  // namespace

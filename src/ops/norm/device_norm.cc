@@ -59,13 +59,13 @@ struct BackwardSumsBody {
     for (int i = 0; i < kResults; ++i) to[i] = results[i].Begin(frame);
     ParallelFor(layout.channels, layout.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) {
-        double sums[2] = {};
+        NormSums sums;
         for (int64_t n = 0; n < layout.batch; ++n) {
           const int64_t at = layout.At(n, c);
-          BestNormGradientLoops().sums(g + at, from + at, nullptr, middle[c], 1, layout.positions, sums);
+          BestNormGradientLoops().sums(g + at, from + at, nullptr, middle[c], 1, layout.positions, &sums);
         }
-        const double values[kResults] = {sums[0], sums[1], sums[1] * static_cast<double>(inverse[c]),
-                                         sums[0]};
+        const double sum = sums.Total(0), product = sums.Total(1);
+        const double values[kResults] = {sum, product, product * static_cast<double>(inverse[c]), sum};
         for (int i = 0; i < kResults; ++i) {
           if (to[i] != nullptr) to[i][c] = static_cast<float>(values[i]);
         }
