@@ -14,19 +14,19 @@ namespace belay::ops {
 #if defined(__x86_64__)
 namespace {
 
-#define BELAY_PAIRS __attribute__((target("avx512f,avx512bf16")))
+#define BELAY_PAIRS gnu::target("avx512f,avx512bf16")
 
 constexpr int64_t kPairLanes = 16;  // of a vector
 
 // kAlone: the second of each pair is of another row, and does not count.
 template <bool kAlone>
-BELAY_PAIRS inline __attribute__((always_inline)) __m512bh Counted(__m512i pairs) {
+[[BELAY_PAIRS, gnu::always_inline]] inline __m512bh Counted(__m512i pairs) {
   return (__m512bh)(kAlone ? _mm512_and_si512(pairs, _mm512_set1_epi32(0xffff)) : pairs);
 }
 
 template <int kVectors, bool kAlone>
-BELAY_PAIRS inline __attribute__((always_inline)) void AddPair(const float* x, const float* g,
-                                                               __m512 (&sums)[kGradientRows][kVectors]) {
+[[BELAY_PAIRS, gnu::always_inline]] inline void AddPair(const float* x, const float* g,
+                                                        __m512 (&sums)[kGradientRows][kVectors]) {
   __m512bh seen_here[kVectors];
 #pragma GCC unroll 2
   for (int v = 0; v < kVectors; ++v) seen_here[v] = Counted<kAlone>(_mm512_loadu_si512(x + v * kPairLanes));
@@ -42,8 +42,8 @@ BELAY_PAIRS inline __attribute__((always_inline)) void AddPair(const float* x, c
 
 // The sums of some positions, which floats hold well enough, join those of all.
 template <int kVectors>
-BELAY_PAIRS inline __attribute__((always_inline)) void JoinPairs(
-    const __m512 (&sums)[kGradientRows][kVectors], bool first, double* to) {
+[[BELAY_PAIRS, gnu::always_inline]] inline void JoinPairs(const __m512 (&sums)[kGradientRows][kVectors],
+                                                          bool first, double* to) {
 #pragma GCC unroll 8
   for (int r = 0; r < kGradientRows; ++r) {
     alignas(64) float some[kVectors * kPairLanes];
@@ -55,7 +55,7 @@ BELAY_PAIRS inline __attribute__((always_inline)) void JoinPairs(
 }
 
 template <int kVectors>
-BELAY_PAIRS void AddPairs(const TapRows& seen, const float* pixels, const float* grad, double* to) {
+[[BELAY_PAIRS]] void AddPairs(const TapRows& seen, const float* pixels, const float* grad, double* to) {
   constexpr int64_t kWidth = kVectors * kPairLanes;
   __m512 sums[kGradientRows][kVectors];
 #pragma GCC unroll 8
