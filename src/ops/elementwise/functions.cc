@@ -247,7 +247,7 @@ inline void Fourths(float* o, const float* a, int64_t m) {
 }
 
 // Pieces of both operands beside each other: the result may lie on one.
-template <void (*kOfPiece)(float* o, const float* a, const float* b, int64_t m)>
+template <auto kOfPiece>
 void PairsInPieces(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
   auto* o = static_cast<float*>(out);
   const auto* x = static_cast<const float*>(in[0]);
@@ -261,18 +261,36 @@ void PairsInPieces(void* out, const void* const* in, const LoopAttributes&, int6
   }
 }
 
-inline void PowPiece(float* o, const float* a, const float* b, int64_t m) {
+inline void Reciprocals(float* o, const float* a, int64_t m) {
+  for (int64_t k = 0; k < m; ++k) o[k] = 1 / a[k];
+}
+// As powers: of -0 it is 0, of minus infinity infinity.
+inline void Roots(float* o, const float* a, int64_t m) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int64_t k = 0; k < m; ++k) o[k] = a[k] == -kInfinity ? kInfinity : std::sqrt(a[k] + 0.0f);
+}
+// The sign of what is multiplied with itself an odd number of times stays.
+inline void WholePowers(float* o, float* a, const float* b, int64_t m) {
+  float signs[kPiece];
+  std::copy_n(a, m, signs);
+  for (int64_t k = 0; k < m; ++k) a[k] = std::fabs(a[k]);
+  Powers(o, a, b, m);
+  if (std::fmod(b[0], 2.0f) == 0) return;
+  for (int64_t k = 0; k < m; ++k) o[k] = std::copysign(o[k], signs[k]);
+}
+
+inline void PowPiece(float* o, float* a, float* b, int64_t m) {
+  const float power = b[0];
   int differ = 0;
-  for (int64_t k = 0; k < m; ++k) differ |= b[k] == b[0] ? 0 : 1;
-  if (differ == 0 && b[0] == 2) {
-    Squares(o, a, m);
-  } else if (differ == 0 && b[0] == 3) {
-    Cubes(o, a, m);
-  } else if (differ == 0 && b[0] == 4) {
-    Fourths(o, a, m);
-  } else {
-    Powers(o, a, b, m);
-  }
+  for (int64_t k = 0; k < m; ++k) differ |= b[k] == power ? 0 : 1;
+  if (differ != 0) return Powers(o, a, b, m);
+  if (power == 1) return void(std::copy_n(a, m, o));
+  if (power == 2) return Squares(o, a, m);
+  if (power == 3) return Cubes(o, a, m);
+  if (power == 4) return Fourths(o, a, m);
+  if (power == -1) return Reciprocals(o, a, m);
+  if (power == 0.5f) return Roots(o, a, m);
+  std::trunc(power) == power&& std::isfinite(power) ? WholePowers(o, a, b, m) : Powers(o, a, b, m);
 }
 
 // A negative power of an integer is what is left of the fraction.

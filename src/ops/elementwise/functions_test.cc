@@ -129,11 +129,13 @@ TEST_P(Functions, PowersOfAllKinds) {
     EXPECT_LE(UnitsOff(y[i], exact), 0.75) << a[i] << " to the power " << b[i] << ": " << y[i];
     EXPECT_TRUE(std::isnan(exact) || std::signbit(y[i]) == std::signbit(exact)) << a[i] << ", " << b[i];
   }
-  for (float k : {2.0f, 3.0f, 4.0f, 1.0f, -1.0f}) {  // one power for all
+  for (float k :
+       {2.0f, 3.0f, 4.0f, 1.0f, -1.0f, 0.5f, 0.0f, -0.5f, -2.0f, 5.0f, -7.0f, 1e9f, kInf}) {  // for all
     const std::vector<float> z = RunPow(a, std::vector<float>(a.size(), k));
     for (size_t i = 0; i < a.size(); ++i) {
       const double exact = std::pow(static_cast<double>(a[i]), static_cast<double>(k));
       EXPECT_LE(UnitsOff(z[i], exact), 0.75) << a[i] << " to the power " << k;
+      EXPECT_TRUE(std::isnan(exact) || std::signbit(z[i]) == std::signbit(exact)) << a[i] << ", " << k;
     }
   }
 }
