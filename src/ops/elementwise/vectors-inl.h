@@ -83,6 +83,26 @@ struct VectorMath {
     return hn::CopySign(hn::Div(t, hn::Add(t, Of(2))), x);
   }
 
+  // Of positive normal numbers: those of math-inl.h's Log without the others' choices.
+  HWY_INLINE V LogOfNormal(V x) const {
+    const auto bits = hn::Sub(hn::BitCast(Bits(), x), hn::Set(Bits(), 0x3f3504f3u));  // sqrt(1/2) becomes 0
+    const hn::RebindToSigned<D> whole;
+    const V e = hn::ConvertTo(d, hn::ShiftRight<23>(hn::BitCast(whole, bits)));
+    const auto fraction = hn::Add(hn::And(bits, hn::Set(Bits(), 0x007fffffu)), hn::Set(Bits(), 0x3f3504f3u));
+    const V f = hn::Sub(hn::BitCast(d, fraction), Of(1)), square = hn::Mul(f, f);
+    V t = hn::MulAdd(Of(6.980701959e-2f), f, Of(-1.149454661e-1f));
+    t = hn::MulAdd(t, f, Of(1.168907114e-1f));
+    t = hn::MulAdd(t, f, Of(-1.242403772e-1f));
+    t = hn::MulAdd(t, f, Of(1.424855126e-1f));
+    t = hn::MulAdd(t, f, Of(-1.666785097e-1f));
+    t = hn::MulAdd(t, f, Of(2.00007305e-1f));
+    t = hn::MulAdd(t, f, Of(-2.499999663e-1f));
+    t = hn::MulAdd(t, f, Of(3.333333112e-1f));
+    const V low =
+        hn::MulAdd(Of(-0.5f), square, hn::MulAdd(hn::Mul(t, f), square, hn::Mul(e, Of(1.42860682e-6f))));
+    return hn::MulAdd(e, Of(0.693145751953125f), hn::Add(f, low));
+  }
+
   HWY_INLINE V Erf(V x) const {
     const V z = hn::Mul(x, x), size = hn::Abs(x), t = AtMost(size, 4.0f);
     V s = hn::MulAdd(Of(7.875875063e-5f), z, Of(-8.016864287e-4f));

@@ -4,9 +4,11 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/random/deviates-inl.h"
 
 #ifndef BELAY_OPS_DEVIATES_ONCE
 #define BELAY_OPS_DEVIATES_ONCE
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -16,6 +18,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+// What the compiler makes vectors of; the vectors by hand give the same numbers.
 
 // The rounds stand one after the other, so that the words of several blocks stay in registers.
 inline void Words(const Philox& philox, uint64_t first, int64_t blocks, uint32_t* words) {
@@ -53,7 +58,7 @@ inline float FractionOf(uint32_t word, int shift, float unit) {
   return static_cast<float>(static_cast<int32_t>(word >> shift)) * unit;
 }
 
-inline void Fractions(const uint32_t* words, int64_t blocks, int bits, Stretch<float> spread, float* out) {
+inline void FractionsOf(const uint32_t* words, int64_t blocks, int bits, Stretch<float> spread, float* out) {
   const float unit = std::ldexp(1.0f, -bits);
   const int shift = 32 - bits;
   _Pragma("GCC ivdep") for (int64_t i = 0; i < blocks; ++i) {
@@ -81,7 +86,7 @@ inline void Turn(float part, float* sine, float* cosine) {
   *cosine = ((nearest + 1) & 2) != 0 ? -second : second;
 }
 
-inline void Normals(const uint32_t* words, int64_t blocks, Stretch<float> spread, float* out) {
+inline void NormalsOf(const uint32_t* words, int64_t blocks, Stretch<float> spread, float* out) {
   constexpr int kShift = 8;
   const float unit = std::ldexp(1.0f, -24);
   for (int64_t pair = 0; pair < 2; ++pair) {
@@ -96,6 +101,33 @@ inline void Normals(const uint32_t* words, int64_t blocks, Stretch<float> spread
     }
   }
 }
+
+// make(words, blocks, numbers) for so many blocks as are drawn at a time.
+template <class Make>
+void EachPiece(const Philox& philox, uint64_t first, int64_t count, float* out, const Make& make) {
+  alignas(64) uint32_t words[kWordsTogether];
+  alignas(64) float numbers[kWordsTogether];
+  for (int64_t i = 0; i < count; i += kWordsTogether) {
+    const int64_t n = std::min(kWordsTogether, count - i), blocks = (n + 3) / 4;
+    Words(philox, first + static_cast<uint64_t>(i / 4), blocks, words);
+    make(words, blocks, numbers);
+    std::copy_n(numbers, n, out + i);
+  }
+}
+
+inline void Fractions(const Philox& philox, uint64_t first, int64_t count, int bits, Stretch<float> spread,
+                      float* out) {
+  EachPiece(philox, first, count, out, [&](const uint32_t* words, int64_t blocks, float* numbers) {
+    FractionsOf(words, blocks, bits, spread, numbers);
+  });
+}
+
+inline void Normals(const Philox& philox, uint64_t first, int64_t count, Stretch<float> spread, float* out) {
+  EachPiece(philox, first, count, out, [&](const uint32_t* words, int64_t blocks, float* numbers) {
+    NormalsOf(words, blocks, spread, numbers);
+  });
+}
+#endif
 
 inline void Below(const uint32_t* words, int64_t blocks, uint64_t limit, uint8_t* out) {
   const auto last = static_cast<uint32_t>(limit - 1);

@@ -1,4 +1,4 @@
-// Random numbers in f32, many at a time, by loops that the compiler turns into vectors.
+// Random numbers in f32, many at a time, by vectors.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,13 @@ struct Stretch {
 
 struct DeviateLoops {
   void (*words)(const Philox& philox, uint64_t first, int64_t blocks, uint32_t* words);
-  // Four numbers a block, one after the other: fractions in [0, 1) of so many bits (at most 24), or normal
-  // ones with deviation 1, of pairs of fractions (Box and Muller).
-  void (*fractions)(const uint32_t* words, int64_t blocks, int bits, Stretch<float> spread, float* out);
-  void (*normals)(const uint32_t* words, int64_t blocks, Stretch<float> spread, float* out);
-  // Likewise 1 for each word that is below the limit, which is at most 2^32, and 0 for others.
+  // Numbers, four of each block from the first on: fractions in [0, 1) of so many bits (at most 24), or
+  // normal ones with deviation 1, of pairs of fractions (Box and Muller).
+  void (*fractions)(const Philox& philox, uint64_t first, int64_t count, int bits, Stretch<float> spread,
+                    float* out);
+  void (*normals)(const Philox& philox, uint64_t first, int64_t count, Stretch<float> spread, float* out);
+  // 1 for each word, in the order of such numbers, that is below the limit, which is at most 2^32, and 0 for
+  // others.
   void (*below)(const uint32_t* words, int64_t blocks, uint64_t limit, uint8_t* out);
 };
 

@@ -57,6 +57,25 @@ struct Numbers {
     });
   }
 
+  // f32, four a block, which make(philox, first, count, numbers) makes, in place where the type is that.
+  template <class Make>
+  void DrawFloats(const Frame& frame, const RandomSource& source, const Make& make) const {
+    const int64_t blocks = (count + 3) / 4, bytes = static_cast<int64_t>(BytesOf(type));
+    char* to = frame.at[binding] + offset;
+    const Philox philox = source.Take(frame, static_cast<uint64_t>(blocks));
+    const int64_t together = type == DType::kF32 ? blocks : kBlocksTogether;
+    ParallelFor(blocks, kGrain, [&](int64_t begin, int64_t end) {
+      alignas(64) float numbers[4 * kBlocksTogether];
+      for (int64_t block = begin; block < end; block += together) {
+        const int64_t n = std::min(4 * std::min(together, end - block), count - 4 * block);
+        char* at = to + 4 * block * bytes;
+        auto* floats = type == DType::kF32 ? reinterpret_cast<float*>(at) : numbers;
+        make(philox, static_cast<uint64_t>(block), n, floats);
+        if (type != DType::kF32) tensor::Convert(type, at, DType::kF32, numbers, n);
+      }
+    });
+  }
+
   static constexpr int64_t kGrain = 16 * 1024;
 };
 
@@ -82,11 +101,11 @@ struct RandomBody {
     const Stretch<float> of{static_cast<float>(spread.scale), static_cast<float>(spread.shift),
                             static_cast<float>(spread.most)};
     const int bits = FractionBits(out.type);
-    out.Draw<DType::kF32, 4, float>(
-        frame, source, [&](const DeviateLoops& loops, const uint32_t* words, int64_t n, float* to) {
-          if (distribution == Distribution::kNormal) return loops.normals(words, n, of, to);
-          loops.fractions(words, n, bits, of, to);
-        });
+    const DeviateLoops loops = BestDeviateLoops();
+    out.DrawFloats(frame, source, [&](const Philox& philox, uint64_t first, int64_t count, float* to) {
+      if (distribution == Distribution::kNormal) return loops.normals(philox, first, count, of, to);
+      loops.fractions(philox, first, count, bits, of, to);
+    });
   }
 
   void Wide(const Frame& frame) const {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
+#include "base/simd_targets.h"
 #include "ops/random/drop_mask.h"
 #include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
@@ -77,6 +79,59 @@ TEST(Random, WorkersDoNotMatter) {
   }();
   EXPECT_EQ(alone, shared);
   EXPECT_NE(alone[1][0], alone[1][1]);
+}
+
+struct Drawn {
+  std::vector<uint32_t> words;
+  std::vector<float> fractions, normals;
+};
+
+// Near the end of the counter's lower half, and one number beyond what is asked for.
+Drawn DrawnBy(const DeviateLoops& loops, int64_t count) {
+  const Philox philox(0x123456789abcdef, ~uint64_t{0} - 20, 7);
+  const auto size = static_cast<size_t>(count + 1);
+  Drawn drawn{std::vector<uint32_t>(kWordsTogether), std::vector<float>(size, 9),
+              std::vector<float>(size, 9)};
+  const int64_t blocks = std::min(kBlocksTogether, (count + 3) / 4);
+  loops.words(philox, 3, blocks, drawn.words.data());
+  for (int64_t i = 0; i < kWordsTogether; ++i)
+    if (i % kBlocksTogether >= blocks) drawn.words[static_cast<size_t>(i)] = 0;
+  loops.fractions(philox, 3, count, 11, {2, -1}, drawn.fractions.data());
+  loops.normals(philox, 3, count, {0.5f, 3, 4}, drawn.normals.data());
+  return drawn;
+}
+
+TEST(Random, VectorsDrawWhatPlainLoopsDraw) {
+  for (int64_t count : {1, 2, 5, 31, 64, 65, 511, 513, 4099}) {
+    SCOPED_TRACE(count);
+    simd::SetLevel(0);
+    const Drawn plain = DrawnBy(BestDeviateLoops(), count);
+    for (int level = 1; level < 3 && simd::SetLevel(level) == level; ++level) {
+      SCOPED_TRACE(level);
+      const Drawn drawn = DrawnBy(BestDeviateLoops(), count);
+      EXPECT_EQ(drawn.words, plain.words);
+      EXPECT_EQ(drawn.fractions, plain.fractions);
+      for (size_t i = 0; i < plain.normals.size(); ++i)
+        ASSERT_NEAR(drawn.normals[i], plain.normals[i], 2e-6f) << i;
+      EXPECT_EQ(drawn.normals.back(), 9);
+    }
+  }
+  simd::SetLevel(9);
+}
+
+// Of the same words in f64.
+TEST(Random, NormalNumbersAreThoseOfTheirWords) {
+  constexpr int64_t kCount = 4096;
+  const Philox philox(5, 0, 1);
+  std::vector<float> drawn(kCount);
+  BestDeviateLoops().normals(philox, 0, kCount, {}, drawn.data());
+  for (size_t i = 0; i < kCount; i += 2) {
+    const Philox::Words words = philox[i / 4];
+    const double left = 1 - std::ldexp(words[i % 4] >> 8, -24), part = std::ldexp(words[i % 4 + 1] >> 8, -24);
+    const double length = std::sqrt(-2 * std::log(left)), angle = 2 * std::numbers::pi * part;
+    ASSERT_NEAR(drawn[i], length * std::cos(angle), 2e-6) << i;
+    ASSERT_NEAR(drawn[i + 1], length * std::sin(angle), 2e-6) << i;
+  }
 }
 
 TEST(Random, MultinomialDrawsAsOftenAsTheLogitsSay) {
