@@ -137,6 +137,7 @@ void PlanIndex(Plan& plan, const Operand& x, const OperandList& indices, const O
   std::vector<const Operand*> inputs = GivenOf(indices);
   const size_t count = inputs.size();
   if (out.tensor->empty()) return;
+  if (places.others.empty() && count <= kMostNaming) return PlanPick(plan, x, inputs, out);
   inputs.push_back(&x);
   PlanThrough(plan, NamesFor(places), inputs, out, WriteNames,
               [&](Plan& part, const auto& in, const Operand& names, const Operand& result) {

@@ -79,6 +79,25 @@ struct GatherBody {
   }
 };
 
+// What an index names along a dimension, for a piece of the indices at a time.
+struct NamedElements {
+  static constexpr int64_t kTogether = 512;
+
+  Lane index;  // as i64
+  int64_t size, step;
+
+  // Of what the indices name, in bytes, the first from `begin` on and each `apart` behind the one before.
+  // They are read once: nobody changes them between their check and their use.
+  void Offsets(const char* named, int64_t n, int64_t* offsets, int64_t begin = 0, int64_t apart = 0) const {
+    static_assert(kTogether <= kBlock);
+    int64_t converted[kTogether];
+    const auto* given = static_cast<const int64_t*>(index.Load(converted, named, n));
+    if (BestPlaceLoop()(given, n, size, begin, apart, step, offsets)) return;
+    for (int64_t k = 0; k < n; ++k) CheckedPlace(given[k], size);
+    CheckedPlace(size, size);  // what was wrong has changed meanwhile
+  }
+};
+
 // out[i] = self[..., index[i], ...] along one dimension, for equal ranks.
 bool HasShortRows(const LoopNest& nest) {
   constexpr int64_t kShort = 16, kMany = 4;
@@ -86,11 +105,11 @@ bool HasShortRows(const LoopNest& nest) {
 }
 
 struct GatherElementsBody {
-  static constexpr int64_t kTogether = 512;
+  static constexpr int64_t kTogether = NamedElements::kTogether;
 
   LoopNest nest;  // out, index, self
-  Lane index;     // as i64
-  int64_t size, step, bytes;
+  NamedElements index;
+  int64_t bytes;
   bool short_rows;
   int bindings[3];
 
@@ -104,7 +123,7 @@ struct GatherElementsBody {
           for (int64_t i = 0; i < n; i += kTogether) {
             const int64_t m = std::min(kTogether, n - i);
             int64_t from[kTogether];
-            Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2), nest.step(2));
+            index.Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2), nest.step(2));
             PickRow(at[0] + i * nest.step(0), nest.step(0), at[2], from, m, bytes);
           }
         },
@@ -120,7 +139,7 @@ struct GatherElementsBody {
         for (int64_t r = 0; r < n; r += together) {
           const int64_t m = std::min(together, n - r);
           int64_t from[kTogether];
-          Offsets(at[1] + r * nest.row_step(1), m * row, from, 0, 0);
+          index.Offsets(at[1] + r * nest.row_step(1), m * row, from);
           for (int64_t i = 0; i < m; ++i) {
             for (int64_t k = 0; k < row; ++k) from[i * row + k] += i * nest.row_step(2) + k * nest.step(2);
           }
@@ -130,16 +149,43 @@ struct GatherElementsBody {
       });
     });
   }
+};
 
-  // Of what the indices name, in bytes, the first from `begin` on and each `apart` behind the one before.
-  // They are read once: nobody changes them between their check and their use.
-  void Offsets(const char* named, int64_t n, int64_t* offsets, int64_t begin, int64_t apart) const {
-    static_assert(kTogether <= kBlock);
-    int64_t converted[kTogether];
-    const auto* given = static_cast<const int64_t*>(index.Load(converted, named, n));
-    if (BestPlaceLoop()(given, n, size, begin, apart, step, offsets)) return;
-    for (int64_t k = 0; k < n; ++k) CheckedPlace(given[k], size);
-    CheckedPlace(size, size);  // what was wrong has changed meanwhile
+// out[i] = self[indices[0][i], indices[1][i], ...]: an index for each dimension of self.
+struct PickBody {
+  static constexpr int64_t kTogether = NamedElements::kTogether;
+  static_assert(kMostNaming + 1 == LoopNest::kMaxOperands);
+
+  LoopNest nest;  // out, then as many indices as a nest takes; the first stands for those that there are not
+  int depth;
+  NamedElements indices[kMostNaming];
+  int64_t self_at, bytes;
+  int bindings[kMostNaming + 1];  // of the nest
+  int self;
+
+  void operator()(const Frame& frame) const {
+    char* base[kMostNaming + 1];
+    for (int i = 0; i <= kMostNaming; ++i) base[i] = frame.at[bindings[i]] + nest.offset(i);
+    const char* from = frame.at[self] + self_at;
+    nest.WalkAll(
+        base,
+        [&](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; i += kTogether) {
+            const int64_t m = std::min(kTogether, n - i);
+            int64_t offsets[kTogether];
+            Offsets(at, i, m, offsets);
+            PickRow(at[0] + i * nest.step(0), nest.step(0), from, offsets, m, bytes);
+          }
+        },
+        [] {});
+  }
+
+  void Offsets(char* const* at, int64_t i, int64_t n, int64_t* offsets) const {
+    for (int d = 0; d < depth; ++d) {
+      int64_t further[kTogether];
+      indices[d].Offsets(at[d + 1] + i * nest.step(d + 1), n, d == 0 ? offsets : further);
+      for (int64_t k = 0; d > 0 && k < n; ++k) offsets[k] += further[k];
+    }
   }
 };
 
@@ -270,6 +316,27 @@ void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand
   plan.SetBody(body);
 }
 
+void PlanPick(Plan& plan, const Operand& self, const std::vector<const Operand*>& indices,
+              const Operand& out) {
+  PickBody body;
+  body.depth = static_cast<int>(indices.size());
+  body.bytes = static_cast<int64_t>(BytesOf(out.dtype()));
+  const Operand* named[kMostNaming];
+  for (int d = 0; d < kMostNaming; ++d) named[d] = indices[d < body.depth ? static_cast<size_t>(d) : 0];
+  body.nest = LoopNest(out.shape(), {out, *named[0], *named[1], *named[2]});
+  body.bindings[0] = out.binding;
+  for (int d = 0; d < kMostNaming; ++d) {
+    body.bindings[d + 1] = named[d]->binding;
+    if (d >= body.depth) continue;
+    body.indices[d] = {Lane(named[d]->dtype(), DType::kI64, body.nest.step(d + 1)), self.shape()[d],
+                       self.tensor->strides[d] * body.bytes};
+  }
+  body.self = self.binding;
+  body.self_at = OffsetOf(*self.tensor);
+  plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * static_cast<uint64_t>(body.depth + 1));
+  plan.SetBody(body);
+}
+
 namespace kernels {
 
 void GatherAxis(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index,
@@ -319,8 +386,8 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   GatherElementsBody body;
   body.bytes = static_cast<int64_t>(BytesOf(from.dtype));
   bool scalar = from.shape.rank() == 0;
-  body.size = scalar ? 1 : from.shape[axis];
-  body.step = scalar ? 0 : from.strides[axis] * body.bytes;
+  body.index.size = scalar ? 1 : from.shape[axis];
+  body.index.step = scalar ? 0 : from.strides[axis] * body.bytes;
   for (int d = 0; d < from.shape.rank(); ++d) {
     if (d != axis && index.tensor->shape[d] > from.shape[d]) {
       Fail(kInvalidArgument, "op-index-shape", "{} of shape {} is larger than {} {}", index.name,
@@ -332,7 +399,7 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   const LoopNest nest(from.shape, {out, index, Operand{&from}});
   body.nest = nest;
   body.short_rows = HasShortRows(nest);
-  body.index = Lane(index.dtype(), DType::kI64, nest.step(1));
+  body.index.index = Lane(index.dtype(), DType::kI64, nest.step(1));
   body.bindings[0] = out.binding;
   body.bindings[1] = index.binding;
   body.bindings[2] = self.binding;

@@ -1,6 +1,8 @@
 // Picking elements by index, for forms that aclnn does not have.
 #pragma once
 
+#include <vector>
+
 #include "ops/schema.h"
 
 namespace belay::ops {
@@ -12,6 +14,12 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
 
 // The last dimension of `index` holds places in the dimensions after the batch.
 void PlanGatherNd(Plan& plan, const Operand& self, int batch_dims, const Operand& index, const Operand& out);
+
+// out = self[index of dimension 0, index of dimension 1, ...], with an index for each dimension, which
+// broadcasts to out.
+inline constexpr int kMostNaming = 3;
+void PlanPick(Plan& plan, const Operand& self, const std::vector<const Operand*>& indices,
+              const Operand& out);
 
 Shape GatheredShape(const Shape& self, int dim, int batch_dims, const Shape& index);
 
