@@ -28,7 +28,7 @@ int64_t IntegerGrain(int64_t products);
 bool FitsIntegerConv(int64_t products);
 
 // Whether turning the result would take longer than its sums of a few products each, of which a line has
-// many.
+// many, or a few where they are very short.
 bool PaysAsIntegerPlanes(int64_t products, int64_t line);
 
 // Throws as PlanConv does.

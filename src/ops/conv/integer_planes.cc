@@ -125,9 +125,16 @@ struct IntegerPlanesBody : IntegerOperands {
     from += along;
     if (step == 1) {
       std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+    } else if (step == 2) {
+      EveryOther(from + 2 * begin, end - begin, to + begin);
     } else {
       for (int64_t i = begin; i < end; ++i) to[i] = from[i * step];
     }
+  }
+
+  // The compiler knows the step, and makes vectors of it.
+  static void EveryOther(const uint8_t* __restrict__ from, int64_t n, uint8_t* __restrict__ to) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[2 * i];
   }
 
   // The sums of the columns times the zero point of each row of the weights.
@@ -146,8 +153,8 @@ struct IntegerPlanesBody : IntegerOperands {
 }  // namespace
 
 bool PaysAsIntegerPlanes(int64_t products, int64_t line) {
-  constexpr int64_t kFewProducts = 256, kLongLine = 12;
-  return products <= kFewProducts && line >= kLongLine;
+  constexpr int64_t kFewProducts = 256, kLongLine = 12, kVeryFewProducts = 32, kLine = 4;
+  return (products <= kFewProducts && line >= kLongLine) || (products <= kVeryFewProducts && line >= kLine);
 }
 
 void PlanIntegerPlanes(Plan& plan, const IntegerConvArgs& args) {

@@ -171,6 +171,26 @@ int32_t SumOf(const IntegerGemm& g, int64_t i, int64_t j) {
   return sum;
 }
 
+TEST(IntegerProduct, ShortSumsInLongRows) {
+  std::mt19937 rng(9);
+  for (const int64_t m : {1, 3, 4, 37}) {
+    for (const int64_t k : {1, 2, 8, 9, 16, 17}) {
+      for (const int64_t n : {64, 75, 96, 331}) {
+        std::vector<uint8_t> a(static_cast<size_t>(m * k));
+        std::vector<int8_t> b(static_cast<size_t>(k * n));
+        for (auto& x : a) x = static_cast<uint8_t>(rng());
+        for (auto& x : b) x = static_cast<int8_t>(rng());
+        std::vector<int32_t> c(static_cast<size_t>(m * n), 7);
+        const IntegerGemm gemm{m, n, k, a.data(), k, 3, b.data(), n, -128, c.data(), n};
+        ASSERT_TRUE(BestIntegerGemm()(gemm));
+        for (int64_t i = 0; i < m * n; ++i) {
+          ASSERT_EQ(c[static_cast<size_t>(i)], SumOf(gemm, i / n, i % n)) << m << ' ' << n << ' ' << k;
+        }
+      }
+    }
+  }
+}
+
 // Around the sizes of the blocks, and with rows that are wider than what is used of them.
 TEST(IntegerProduct, PlainLoopsOnEveryProcessor) {
   std::mt19937 rng(8);

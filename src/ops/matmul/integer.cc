@@ -9,10 +9,23 @@
 namespace belay::ops {
 namespace {
 
-IntegerGemmFunction Find() {
-  if (!SumsBytesExactly()) return &PlainIntegerGemm;
-  auto run = reinterpret_cast<IntegerGemmFunction>(OneDnnSymbol("belay_dnnl_integer_gemm"));
-  return run == nullptr ? &PlainIntegerGemm : run;
+// Null: there is none, or the processor would not sum exactly.
+IntegerGemmFunction Library() {
+  static const IntegerGemmFunction library =
+      SumsBytesExactly() ? reinterpret_cast<IntegerGemmFunction>(OneDnnSymbol("belay_dnnl_integer_gemm"))
+                         : nullptr;
+  return library;
+}
+
+// Sums of a few products in long rows: the library takes longer to bring the rows into its order than they
+// do.
+bool AreShortSums(const IntegerGemm& g) {
+  constexpr int64_t kFew = 16, kLong = 64;
+  return g.k <= (g.m < 4 ? kFew / 2 : kFew) && g.n >= std::max(2 * g.m, kLong);
+}
+
+bool RunBestOfBytes(const IntegerGemm& g) {
+  return Library() == nullptr || AreShortSums(g) ? PlainIntegerGemm(g) : Library()(g);
 }
 
 void RunGemm(const IntegerGemm& gemm) {
@@ -88,10 +101,7 @@ bool SumsBytesExactly() {
 #endif
 }
 
-IntegerGemmFunction BestIntegerGemm() {
-  static const IntegerGemmFunction best = Find();
-  return best;
-}
+IntegerGemmFunction BestIntegerGemm() { return &RunBestOfBytes; }
 
 void PlanIntegerProduct(Plan& plan, const IntegerProductArgs& args) {
   if (args.out.tensor->empty()) return;

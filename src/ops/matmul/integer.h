@@ -28,7 +28,7 @@ using IntegerGemmFunction = bool (*)(const IntegerGemm& gemm);
 // oneDNN adds pairs of products in 16 bits, which may not hold them.
 bool SumsBytesExactly();
 
-// Plain loops, or oneDNN where the processor sums bytes exactly.
+// Plain loops, or oneDNN where the processor sums bytes exactly and it is the faster.
 IntegerGemmFunction BestIntegerGemm();
 bool PlainIntegerGemm(const IntegerGemm& gemm);
 

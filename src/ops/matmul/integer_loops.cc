@@ -86,9 +86,17 @@ struct RowSums {
   }
   // more: `to` holds the sums of the pairs before these.
   HWY_INLINE void End(int32_t* to, int64_t columns, bool more) const {
+    const Wide d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto near = hn::RearrangeToOddPlusEven(left, left_more),
+               far = hn::RearrangeToOddPlusEven(right, right_more);
+    if (columns == 2 * lanes && !more) {
+      hn::StoreU(near, d, to);
+      return hn::StoreU(far, d, to + lanes);
+    }
     alignas(64) int32_t sums[kMostColumns];
-    hn::Store(hn::RearrangeToOddPlusEven(left, left_more), Wide(), sums);
-    hn::Store(hn::RearrangeToOddPlusEven(right, right_more), Wide(), sums + hn::Lanes(Wide()));
+    hn::Store(near, d, sums);
+    hn::Store(far, d, sums + lanes);
     for (int64_t j = 0; j < columns; ++j) to[j] = sums[j] + (more ? to[j] : 0);
   }
 };

@@ -18,6 +18,7 @@ struct QuantBody {
   QuantLoops::Loop loop;
   QuantRange range;
   int64_t x_bytes, out_bytes;
+  QuantLoops::Rows rows;    // null: other than short rows of a scale each
   std::vector<float> none;  // the zeros, where none are given
 
   void operator()(const Frame& frame) const {
@@ -26,6 +27,7 @@ struct QuantBody {
     const auto* s = reinterpret_cast<const float*>(frame.at[scale]);
     const auto* z = zero < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[zero]);
     if (inner == 1 && block == 0) return Whole(from, to, s, z == nullptr ? none.data() : z);
+    if (rows != nullptr) return ShortRows(from, to, s, z == nullptr ? none.data() : z);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t a = 0; a < axis; ++a) {
         const int64_t at = (o * axis + a) * inner;
@@ -40,6 +42,13 @@ struct QuantBody {
     }
   }
 
+  void ShortRows(const char* from, char* to, const float* s, const float* z) const {
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t at = o * axis * inner;
+      rows(reinterpret_cast<float*>(to + at * out_bytes), from + at * x_bytes, s, z, axis, inner);
+    }
+  }
+
   // Rows along which the scales run.
   void Whole(const char* from, char* to, const float* s, const float* z) const {
     for (int64_t o = 0; o < outer; ++o)
@@ -47,12 +56,16 @@ struct QuantBody {
   }
 };
 
+int TypeOf(const QuantArgs& args) {
+  const DType integers = args.step == QuantStep::kDequantize ? args.x.dtype() : args.out.dtype();
+  return static_cast<int>(integers == DType::kU8   ? QuantType::kU8
+                          : integers == DType::kI8 ? QuantType::kI8
+                                                   : QuantType::kF32);
+}
+
 QuantLoops::Loop LoopOf(const QuantArgs& args) {
   const QuantLoops& loops = BestQuantLoops();
-  const DType integers = args.step == QuantStep::kDequantize ? args.x.dtype() : args.out.dtype();
-  const int type = static_cast<int>(integers == DType::kU8   ? QuantType::kU8
-                                    : integers == DType::kI8 ? QuantType::kI8
-                                                             : QuantType::kF32);
+  const int type = TypeOf(args);
   if (args.step == QuantStep::kQuantize) return loops.quantize[type];
   return args.step == QuantStep::kRequantize ? loops.requantize[type] : loops.dequantize[type];
 }
@@ -100,6 +113,7 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
                  {static_cast<float>(args.least), static_cast<float>(args.most)},
                  static_cast<int64_t>(BytesOf(args.x.dtype())),
                  static_cast<int64_t>(BytesOf(args.out.dtype())),
+                 nullptr,
                  {}};
   const int64_t scales = args.scale.tensor->count();
   for (int d = 0; d < shape.rank(); ++d) {
@@ -112,9 +126,13 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
     Fail(tensor::kInvalidArgument, "quant-scales", "{} scales were given for {} {}, which needs {}", scales,
          args.x.name, shape.ToString(), wanted);
   }
+  constexpr int64_t kShort = 64;
+  if (args.step == QuantStep::kDequantize && args.block == 0 && body.inner <= kShort)
+    body.rows = BestQuantLoops().dequantize_rows[TypeOf(args)];
   // As many as scales are read by one call of the loop.
+  const bool whole_axis = body.inner == 1 || body.rows != nullptr;
   if (!args.zero.present())
-    body.none.resize(static_cast<size_t>(body.block > 0 ? body.inner : body.inner == 1 ? body.axis : 1));
+    body.none.resize(static_cast<size_t>(body.block > 0 ? body.inner : whole_axis ? body.axis : 1));
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
   plan.SetBody(body);
 }

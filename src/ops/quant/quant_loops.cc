@@ -78,6 +78,34 @@ void Dequantize(void* to, const void* from, const float* __restrict__ scale, con
   for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<float>(x[i]) - zero[i]) * scale[i];
 }
 
+template <class D, class T>
+HWY_INLINE hn::Vec<D> LoadFloats(D d, const T* x) {
+  if constexpr (std::is_same_v<T, float>) {
+    return hn::LoadU(d, x);
+  } else {
+    const hn::RebindToSigned<D> whole;
+    return hn::ConvertTo(d, hn::PromoteTo(whole, hn::LoadU(hn::Rebind<T, D>(), x)));
+  }
+}
+
+// Rows of a few elements: what a vector writes behind the end of one is written over by the next.
+template <class T>
+HWY_ATTR void DequantizeRows(float* out, const void* from, const float* scale, const float* zero,
+                             int64_t rows, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d)), whole = (n + lanes - 1) / lanes * lanes;
+  const auto* x = static_cast<const T*>(from);
+  int64_t r = 0;
+  for (; (rows - r) * n >= whole; ++r, x += n, out += n) {
+    const auto s = hn::Set(d, scale[r]), z = hn::Set(d, zero[r]);
+    for (int64_t i = 0; i < n; i += lanes)
+      hn::StoreU(hn::Mul(hn::Sub(LoadFloats(d, x + i), z), s), d, out + i);
+  }
+  for (; r < rows; ++r, x += n, out += n) {
+    for (int64_t i = 0; i < n; ++i) out[i] = (static_cast<float>(x[i]) - zero[r]) * scale[r];
+  }
+}
+
 template <class T>
 void Add(void* to, const void* from_a, const void* from_b, int64_t n, QuantSum sum) {
   constexpr QuantRange kRange{std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
@@ -118,6 +146,7 @@ HWY_ATTR QuantRange RangeOf(const float* x, int64_t n) {
 constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
                                  {&Requantize<float>, &Requantize<uint8_t>, &Requantize<int8_t>},
                                  {&Dequantize<float>, &Dequantize<uint8_t>, &Dequantize<int8_t>},
+                                 {&DequantizeRows<float>, &DequantizeRows<uint8_t>, &DequantizeRows<int8_t>},
                                  &Add<uint8_t>,
                                  &Add<int8_t>,
                                  &RangeOf};

@@ -22,6 +22,11 @@ struct QuantLoops {
   using Loop = void (*)(void* out, const void* x, const float* scale, const float* zero, int64_t step,
                         int64_t n, QuantRange range);
   Loop quantize[3], requantize[3], dequantize[3];
+  // The integers of `rows` rows of n elements, which follow each other, as floats: row i by scale[i] and
+  // zero[i].
+  using Rows = void (*)(float* out, const void* x, const float* scale, const float* zero, int64_t rows,
+                        int64_t n);
+  Rows dequantize_rows[3];
   using Sum = void (*)(void* out, const void* a, const void* b, int64_t n, QuantSum sum);
   Sum add_u8, add_i8;
   // The least and the greatest of n elements and 0.

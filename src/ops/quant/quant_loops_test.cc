@@ -33,5 +33,37 @@ TEST(Quant, RangesOfEveryLength) {
   simd::SetLevel(9);
 }
 
+template <class T>
+void CheckRows(QuantType type, int64_t rows, int64_t n, std::mt19937& rng) {
+  std::vector<T> x(static_cast<size_t>(rows * n));
+  std::vector<float> scale(static_cast<size_t>(rows)), zero(scale.size()), y(x.size() + 1, 7);
+  for (T& number : x) number = static_cast<T>(rng() % 256);
+  for (float& number : scale) number = static_cast<float>(rng() % 9 + 1) / 8;
+  for (float& number : zero) number = static_cast<float>(rng() % 5);
+  BestQuantLoops().dequantize_rows[static_cast<int>(type)](y.data(), x.data(), scale.data(), zero.data(),
+                                                           rows, n);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const size_t row = i / static_cast<size_t>(n);
+    ASSERT_EQ(y[i], (static_cast<float>(x[i]) - zero[row]) * scale[row]) << i;
+  }
+  EXPECT_EQ(y.back(), 7);
+}
+
+TEST(Quant, ShortRowsOfAScaleEach) {
+  std::mt19937 rng(32);
+  for (int level = 0; level <= 2; ++level) {
+    if (simd::SetLevel(level) != level) continue;
+    for (int64_t n = 1; n <= 50; ++n) {
+      for (int64_t rows : {1, 2, 5, 40}) {
+        SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(n));
+        CheckRows<uint8_t>(QuantType::kU8, rows, n, rng);
+        CheckRows<int8_t>(QuantType::kI8, rows, n, rng);
+        CheckRows<float>(QuantType::kF32, rows, n, rng);
+      }
+    }
+  }
+  simd::SetLevel(9);
+}
+
 }  // namespace
 }  // namespace belay::ops
