@@ -25,7 +25,8 @@
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kBlockRows = 256, kBlockColumns = 256;
+// Of matrices that lie ready the backend reads long rows; others are brought into such blocks.
+constexpr int64_t kBlockRows = 256, kBlockColumns = 256, kReadyColumns = 1024;
 // So many products of two INT8 are summed exactly as floats: 2^10 * 2^7 * 2^7 is 2^24.
 constexpr int64_t kExactDepth = 1024;
 
@@ -49,6 +50,8 @@ struct Group {
   int64_t product, begin, count;  // of the rows, or of what is summed over
   int64_t first_part;
 };
+
+int64_t BlocksOf(int64_t count, int64_t block) { return (count + block - 1) / block; }
 
 void Multiply(const Gemm& g) {
   if (g.k == 0) {
@@ -79,7 +82,7 @@ struct GroupedBody {
   Activation activation;
   Scratch<Group> groups;
   PieceScratch<float> room;
-  int64_t a_room = 0, b_room = 0;
+  int64_t a_room = 0, b_room = 0, block_columns = kBlockColumns;
 
   void operator()(const Frame& frame) const {
     Group* found = groups.At(frame);
@@ -100,8 +103,8 @@ struct GroupedBody {
 
   const Product& Of(const Group& g) const { return (*products)[static_cast<size_t>(g.product)]; }
   int64_t RowsOf(const Group& g) const { return split == Split::kRows ? g.count : Of(g).a.rows; }
-  int64_t RowBlocks(const Group& g) const { return (RowsOf(g) + kBlockRows - 1) / kBlockRows; }
-  int64_t ColumnBlocks(const Group& g) const { return (Of(g).b.columns + kBlockColumns - 1) / kBlockColumns; }
+  int64_t RowBlocks(const Group& g) const { return BlocksOf(RowsOf(g), kBlockRows); }
+  int64_t ColumnBlocks(const Group& g) const { return BlocksOf(Of(g).b.columns, block_columns); }
 
   // The groups by the list, and by what is known of them.
   int64_t Groups(const Frame& frame, Group* found) const {
@@ -148,9 +151,9 @@ struct GroupedBody {
 
   void RunPart(const Frame& frame, const Group& g, int64_t part, float* mine) const {
     const Product& p = Of(g);
-    const int64_t blocks = ColumnBlocks(g), r = part / blocks * kBlockRows, c = part % blocks * kBlockColumns;
+    const int64_t blocks = ColumnBlocks(g), r = part / blocks * kBlockRows, c = part % blocks * block_columns;
     const Piece piece{std::min(kBlockRows, RowsOf(g) - r),
-                      std::min(kBlockColumns, p.b.columns - c),
+                      std::min(block_columns, p.b.columns - c),
                       split == Split::kDepth ? g.count : p.a.columns,
                       r + (split == Split::kRows && shares_a ? g.begin : 0),
                       r + (split == Split::kRows && shares_c ? g.begin : 0),
@@ -223,7 +226,7 @@ struct GroupedBody {
   // What comes after the product of a row.
   void Finish(const Frame& frame, const Product& p, float* row, int64_t r, int64_t c, int64_t n,
               bool direct) const {
-    alignas(64) float block[kBlockColumns];
+    alignas(64) float block[kReadyColumns];
     if (p.bias.present()) {
       const float* bias = p.bias.Load(frame, p.bias_row, c, n, block);
       for (int64_t i = 0; i < n; ++i) row[i] += bias[i];
@@ -240,14 +243,23 @@ struct GroupedBody {
   }
 };
 
+// Blocks of the results at most, where a group has all of the shared rows or each some.
+int64_t MostParts(const GroupedBody& body, const std::vector<Product>& products, int64_t shared_rows) {
+  int64_t parts = 1 + shared_rows / kBlockRows * BlocksOf(products.front().b.columns, body.block_columns);
+  for (const Product& p : products) {
+    const int64_t rows = body.split == Split::kRows && body.shares_a ? 0 : p.a.rows;
+    parts += (rows / kBlockRows + 1) * BlocksOf(p.b.columns, body.block_columns);
+  }
+  return parts;
+}
+
 // Where the products are and how many rows each may have at most is known before.
 void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int64_t shared_rows) {
-  int64_t parts = 1, depth = 1;
+  int64_t depth = 1;
   double work = 0;
   bool ready_a = true, ready_b = true, ready_c = !body.adds;
   for (const Product& p : products) {
     const int64_t rows = body.split == Split::kRows && body.shares_a ? 0 : p.a.rows;
-    parts += (rows / kBlockRows + 1) * ((p.b.columns + kBlockColumns - 1) / kBlockColumns);
     depth = std::max(depth, p.a.columns);
     ready_a = ready_a && p.a.LiesReady(), ready_b = ready_b && p.b.LiesReady();
     ready_c = ready_c && p.c.TakesProducts();
@@ -255,10 +267,15 @@ void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int
   }
   const Product& p = products.front();
   if (shared_rows > 0) {
-    parts += shared_rows / kBlockRows * ((p.b.columns + kBlockColumns - 1) / kBlockColumns);
     work += static_cast<double>(shared_rows) * static_cast<double>(p.b.columns) * static_cast<double>(depth);
   }
   if (body.split == Split::kDepth && body.shares_a) work /= static_cast<double>(products.size());
+  if (ready_b && ready_c && body.quantised == Quantised::kNo) body.block_columns = kReadyColumns;
+  int64_t parts = MostParts(body, products, shared_rows);
+  if (parts < 4 * ParallelWidth()) {  // the cores would wait for the last
+    body.block_columns = kBlockColumns;
+    parts = MostParts(body, products, shared_rows);
+  }
   constexpr double kWorthACore = 1e6;
   const auto grain =
       std::max<int64_t>(1, static_cast<int64_t>(kWorthACore * static_cast<double>(parts) / (work + 1)));

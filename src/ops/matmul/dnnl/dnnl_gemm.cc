@@ -144,15 +144,19 @@ class BlockedProduct {
 
   bool Run(const Gemm& g) {
     const bool copies_a = CopiesA(g), copies_b = CopiesB(g);
-    const int64_t high = copies_a ? kBlock : g.m, wide = copies_b ? kBlock : g.n;
-    for (int64_t k = 0; k < g.k; k += kBlock) {
-      const int64_t depth = std::min(kBlock, g.k - k);
+    const bool long_rows = copies_b && g.n > kBlock;
+    const int64_t high = copies_a ? kBlock : g.m, wide = copies_b ? (long_rows ? kWide : kBlock) : g.n,
+                  deep = long_rows ? kFlat : kBlock;
+    for (int64_t k = 0; k < g.k; k += deep) {
+      const int64_t depth = std::min(deep, g.k - k);
       for (int64_t j = 0; j < g.n; j += wide) {
         const int64_t n = std::min(wide, g.n - j);
-        const GemmMatrix b = copies_b ? Copied(g.b, k, j, depth, n, b_) : PartOf(g.b, g.in, k, j);
+        const GemmMatrix b =
+            copies_b ? Copied(g.b, k, j, depth, n, wide + kBeside, b_) : PartOf(g.b, g.in, k, j);
         for (int64_t i = 0; i < g.m; i += high) {
           const int64_t m = std::min(high, g.m - i);
-          const GemmMatrix a = copies_a ? Copied(g.a, k, i, depth, m, a_) : PartOf(g.a, g.in, i, k);
+          const GemmMatrix a =
+              copies_a ? Copied(g.a, k, i, depth, m, kBlock + kBeside, a_) : PartOf(g.a, g.in, i, k);
           float* c = static_cast<float*>(g.c) + i * g.ldc + j;
           if (!RunAsItLies({m, n, depth, a, b, c, g.ldc, g.in, g.out}, k == 0 ? 0.0f : 1.0f)) return false;
         }
@@ -162,7 +166,8 @@ class BlockedProduct {
   }
 
  private:
-  static constexpr int64_t kBlock = 256, kApart = kBlock + 16;
+  // Long rows are read on as long as they go, and so fewer of them.
+  static constexpr int64_t kBlock = 256, kWide = 1024, kFlat = 128, kBeside = 16;
 
   static bool IsAwkward(const GemmMatrix& matrix) {
     constexpr int64_t kMeet = 256, kLeast = 512;  // elements
@@ -173,14 +178,15 @@ class BlockedProduct {
 
   // The elements that lie at [line, line + lines) x [at, at + n).
   static GemmMatrix Copied(const GemmMatrix& matrix, int64_t line, int64_t at, int64_t lines, int64_t n,
-                           float* to) {
+                           int64_t apart, float* to) {
     const float* from = static_cast<const float*>(matrix.data) + line * matrix.ld + at;
     for (int64_t i = 0; i < lines; ++i)
-      std::memcpy(to + i * kApart, from + i * matrix.ld, static_cast<size_t>(n) * sizeof(float));
-    return {to, kApart, matrix.transposed};
+      std::memcpy(to + i * apart, from + i * matrix.ld, static_cast<size_t>(n) * sizeof(float));
+    return {to, apart, matrix.transposed};
   }
 
-  float a_[kBlock * kApart], b_[kBlock * kApart];
+  float a_[kBlock * (kBlock + kBeside)], b_[kFlat * (kWide + kBeside)];
+  static_assert(sizeof(b_) >= sizeof(a_));
 };
 
 bool RunF32(const Gemm& g) {
