@@ -7,6 +7,8 @@
 
 #ifndef BELAY_OPS_ARITHMETIC_ONCE
 #define BELAY_OPS_ARITHMETIC_ONCE
+#include <algorithm>
+
 #include "base/error.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
@@ -16,16 +18,16 @@
 #include "tensor/codes.h"
 
 // clang-format off
-// a NaN in either operand is the result; behind it whether bytes need no sign
+// a NaN in either operand is the result; behind it what bytes with a sign are computed as
 #define BELAY_BINARY_OPERATORS(X)              \
-  X(Add, a + p * b, true)                      \
-  X(Sub, a - p * b, true)                      \
-  X(Rsub, b - p * a, true)                     \
-  X(Mul, a* b, true)                           \
-  X(Maximum, (a > b) | (a != a) ? a : b, false) \
-  X(Minimum, (a < b) | (a != a) ? a : b, false) \
-  X(SquaredDifference, (a - b) * (a - b), true) \
-  X(PreluOf, a < 0 ? a * b : a, false)
+  X(Add, a + p * b, uint8_t)                      \
+  X(Sub, a - p * b, uint8_t)                      \
+  X(Rsub, b - p * a, uint8_t)                     \
+  X(Mul, a* b, uint8_t)                           \
+  X(Maximum, (a > b) | (a != a) ? a : b, int8_t) \
+  X(Minimum, (a < b) | (a != a) ? a : b, int8_t) \
+  X(SquaredDifference, (a - b) * (a - b), uint8_t) \
+  X(PreluOf, a < 0 ? a * b : a, int8_t)
 #define BELAY_COMPARISONS(X)                   \
   BELAY_ORDERINGS(X)                           \
   BELAY_TRUTHS(X)
@@ -35,11 +37,11 @@
   X(Less, a < b)                               \
   X(LessEqual, a <= b)
 #define BELAY_TRUTHS(X)                        \
-  X(LogicalAnd, (a != 0) & (b != 0), LogicalAnd) \
-  X(LogicalOr, (a != 0) | (b != 0), LogicalOr) \
-  X(LogicalXor, (a != 0) != (b != 0), LogicalXor) \
+  X(LogicalAnd, (a != 0) & (b != 0), BothTrue) \
+  X(LogicalOr, (a != 0) | (b != 0), EitherTrue) \
+  X(LogicalXor, (a != 0) != (b != 0), OneTrue) \
   X(Equal, a == b, SameTruth)                  \
-  X(NotEqual, a != b, LogicalXor)
+  X(NotEqual, a != b, OneTrue)
 #define BELAY_TERNARY_OPERATORS(X)             \
   X(Select, a != 0 ? b : c)                    \
   X(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a)) \
@@ -54,17 +56,20 @@ namespace HWY_NAMESPACE {
 
 #define BELAY_DEFINE_TERNARY(Name, value) \
   BELAY_TERNARY_LOOP(Name, value)         \
-  BELAY_LOOPS_OF_ALL(Name)
-#define BELAY_DEFINE_OF_BYTES(Name, value, wraps) \
-  BELAY_BINARY_LOOP(Name, value)                  \
-  BELAY_LOOPS_OF_ONE(Name, value)                 \
-  BELAY_LOOPS_OF_ALL_AND_BYTES(Name, wraps)
+  BELAY_LOOPS_OF_ALL_AND_BYTES(Name, int8_t)
+#define BELAY_DEFINE_OF_BYTES(Name, value, SignedByte) \
+  BELAY_BINARY_LOOP(Name, value)                       \
+  BELAY_LOOPS_OF_ONE(Name, value)                      \
+  BELAY_LOOPS_OF_ALL_AND_ONE(Name, SignedByte)
 BELAY_BINARY_OPERATORS(BELAY_DEFINE_OF_BYTES)
 #define BELAY_DEFINE_ORDERING(Name, value) BELAY_TRUTH_LOOP(Name, value) BELAY_LOOPS_OF_TRUTHS(Name, nullptr)
 BELAY_ORDERINGS(BELAY_DEFINE_ORDERING)
 
-// Any byte but 0 is true.
-BELAY_TRUTH_LOOP(SameTruth, (a != 0) == (b != 0))
+// Of bytes, any of which but 0 is true. The least of a byte and 1 is a truth value, without a mask.
+BELAY_TRUTH_LOOP(BothTrue, std::min<T>(std::min(a, b), 1))
+BELAY_TRUTH_LOOP(EitherTrue, std::min<T>(a | b, 1))
+BELAY_TRUTH_LOOP(OneTrue, std::min<T>(a, 1) ^ std::min<T>(b, 1))
+BELAY_TRUTH_LOOP(SameTruth, std::min<T>(a, 1) ^ std::min<T>(b, 1) ^ 1)
 #define BELAY_DEFINE_TRUTH(Name, value, on_truths) \
   BELAY_TRUTH_LOOP(Name, value)                    \
   BELAY_LOOPS_OF_TRUTHS(Name, &on_truths##Loop<uint8_t>)

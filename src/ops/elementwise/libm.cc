@@ -100,15 +100,15 @@ T FloorQuotient(T a, T b) {
             .i64 = &Name##Loop<int64_t>,  \
             .u64 = &Name##Loop<uint64_t>, \
             .u8 = &Name##Loop<uint8_t>,   \
-            .wraps = true};               \
+            .i8 = &Name##Loop<uint8_t>};  \
   }
-#define BELAY_DEFINE_SHIFT(Name, of_signed_bytes)            \
-  PointwiseLoops Name##Loops() {                             \
-    return {.i32 = BestFunctionLoop(Function::k##Name),      \
-            .i64 = BestFunctionLoop(Function::k##Name##I64), \
-            .u64 = BestFunctionLoop(Function::k##Name##U64), \
-            .u8 = BestFunctionLoop(Function::k##Name##U8),   \
-            .wraps = of_signed_bytes};                       \
+#define BELAY_DEFINE_SHIFT(Name, of_signed_bytes)                                       \
+  PointwiseLoops Name##Loops() {                                                        \
+    return {.i32 = BestFunctionLoop(Function::k##Name),                                 \
+            .i64 = BestFunctionLoop(Function::k##Name##I64),                            \
+            .u64 = BestFunctionLoop(Function::k##Name##U64),                            \
+            .u8 = BestFunctionLoop(Function::k##Name##U8),                              \
+            .i8 = of_signed_bytes ? BestFunctionLoop(Function::k##Name##U8) : nullptr}; \
   }
 BELAY_LIBM_FUNCTIONS(BELAY_DEFINE_FUNCTION)
 

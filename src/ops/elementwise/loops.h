@@ -84,17 +84,21 @@
     return {&Name##Loop<float>, &Name##Loop<double>, &Name##Loop<int32_t>, &Name##Loop<int64_t>, \
             &Name##Loop<uint64_t>};                                                              \
   }
-#define BELAY_EACH_LOOP_AND_BYTES(Name)                                               \
-  .f32 = &Name##Loop<float>, .f64 = &Name##Loop<double>, .i32 = &Name##Loop<int32_t>, \
-  .i64 = &Name##Loop<int64_t>, .u64 = &Name##Loop<uint64_t>, .u8 = &Name##Loop<uint8_t>
-#define BELAY_LOOPS_OF_ALL_AND_BYTES(Name, wraps_)                                            \
-  PointwiseLoops Name##Loops() {                                                              \
-    return {BELAY_EACH_LOOP_AND_BYTES(Name), .wraps = wraps_, .f32_of_first = &Name##OfFirst, \
-            .f32_of_second = &Name##OfSecond};                                                \
+// SignedByte is uint8_t where the result is that modulo 2^8.
+#define BELAY_EACH_LOOP_AND_BYTES(Name, SignedByte)                                      \
+  .f32 = &Name##Loop<float>, .f64 = &Name##Loop<double>, .i32 = &Name##Loop<int32_t>,    \
+  .i64 = &Name##Loop<int64_t>, .u64 = &Name##Loop<uint64_t>, .u8 = &Name##Loop<uint8_t>, \
+  .i8 = &Name##Loop<SignedByte>
+#define BELAY_LOOPS_OF_ALL_AND_BYTES(Name, SignedByte) \
+  PointwiseLoops Name##Loops() { return {BELAY_EACH_LOOP_AND_BYTES(Name, SignedByte)}; }
+#define BELAY_LOOPS_OF_ALL_AND_ONE(Name, SignedByte)                                     \
+  PointwiseLoops Name##Loops() {                                                         \
+    return {BELAY_EACH_LOOP_AND_BYTES(Name, SignedByte), .f32_of_first = &Name##OfFirst, \
+            .f32_of_second = &Name##OfSecond};                                           \
   }
-#define BELAY_LOOPS_OF_TRUTHS(Name, on_truths)                                          \
-  PointwiseLoops Name##Loops() {                                                        \
-    return {BELAY_EACH_LOOP_AND_BYTES(Name), .truth = on_truths, .gives_truths = true}; \
+#define BELAY_LOOPS_OF_TRUTHS(Name, on_truths)                                                  \
+  PointwiseLoops Name##Loops() {                                                                \
+    return {BELAY_EACH_LOOP_AND_BYTES(Name, int8_t), .truth = on_truths, .gives_truths = true}; \
   }
 #define BELAY_LOOPS_OF_FLOATS(Name) \
   PointwiseLoops Name##Loops() { return {.f32 = &Name##Loop<float>, .f64 = &Name##Loop<double>}; }

@@ -33,8 +33,10 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
 // `ones`); else null.
 PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const LoopNest& nest,
                           const Operand& out, std::initializer_list<Operand> in, unsigned* ones) {
-  const bool as_u8 = compute == DType::kU8 || (compute == DType::kI8 && loops.wraps);
-  const PointwiseLoop loop = compute == DType::kBool ? loops.truth : as_u8 ? loops.u8 : nullptr;
+  const PointwiseLoop loop = compute == DType::kBool ? loops.truth
+                             : compute == DType::kU8 ? loops.u8
+                             : compute == DType::kI8 ? loops.i8
+                                                     : nullptr;
   const bool fits = out.dtype() == compute || (loops.gives_truths && out.dtype() == DType::kBool);
   if (loop == nullptr || nest.step(0) != 1 || !fits) return nullptr;
   int k = 0;
@@ -48,7 +50,7 @@ PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const Loop
 }
 
 struct PointwiseBody {
-  static constexpr int64_t kTogether = 1024;  // elements
+  static constexpr int64_t kTogether = 4096;  // bytes
 
   Lane lanes[1 + kMostInputs];  // of out, then of the operands
   PointwiseLoop loop;
@@ -192,11 +194,11 @@ struct PointwiseBody {
   // Sets `in_tiles` where rows are short, or not long and better written out. Operands of one value along a
   // row, and those that the loop takes as they lie; a bit each.
   void FindTiles(unsigned ones, unsigned packed) {
-    constexpr int64_t kShort = 64, kLong = 256, kMany = 4;
+    constexpr int64_t kShort = 64, kShortBytes = 192, kLong = 256, kMany = 4;
     if (nest.rank() < 2 || nest.row() > kLong || nest.count() < kMany * nest.row()) return;
     const bool as_it_lies = result_direct && (ones | packed) == (1u << inputs) - 1;
     const bool row_for_all = nest.rank() == 2 && ones == 0;
-    if (nest.row() > kShort && as_it_lies && !row_for_all) return;
+    if (nest.row() > (of_bytes ? kShortBytes : kShort) && as_it_lies && !row_for_all) return;
     for (int k = 0; k < inputs; ++k) {
       if (BytesOf(memory[k]) > 8) return;
     }

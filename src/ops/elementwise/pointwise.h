@@ -38,13 +38,11 @@ using PointwiseLoop = void (*)(void* out, const void* const* in, const LoopAttri
 // By compute type; u64 has those of i64 where it may differ. Null: the operator has no such type.
 struct PointwiseLoops {
   PointwiseLoop f32 = nullptr, f64 = nullptr, i32 = nullptr, i64 = nullptr, u64 = nullptr;
-  // For u8 and for truth values, where all operands are such; otherwise they go by way of i32.
-  PointwiseLoop u8 = nullptr, truth = nullptr;
+  // For u8, i8 and truth values, where all operands are such; otherwise they go by way of i32.
+  PointwiseLoop u8 = nullptr, i8 = nullptr, truth = nullptr;
   // The results are bytes 0 and 1, whatever is computed (but of c64, whose results are of that type).
   bool gives_truths = false;
   PointwiseLoop c64 = nullptr;
-  // The loop over u8 is right for i8, too: the result is that modulo 2^8.
-  bool wraps = false;
   // Of f32 where the first or the second of two operands is one value for all elements.
   PointwiseLoop f32_of_first = nullptr, f32_of_second = nullptr;
 };

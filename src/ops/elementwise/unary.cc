@@ -22,9 +22,9 @@
 
 // clang-format off
 #define BELAY_UNARY_OPERATORS(X)                          \
-  X(Neg, -a)                                              \
-  X(Square, a* a)                                         \
-  X(Sign, a != a ? a : static_cast<T>((a > 0) - (a < 0)))
+  X(Neg, -a, uint8_t)                                     \
+  X(Square, a* a, uint8_t)                                \
+  X(Sign, a != a ? a : static_cast<T>((a > 0) - (a < 0)), int8_t)
 #define BELAY_ROUNDINGS(X)                                \
   X(Floor, std::floor(a))                                 \
   X(Ceil, std::ceil(a))                                   \
@@ -42,15 +42,18 @@ namespace belay::ops {
 namespace HWY_NAMESPACE {
 
 #define BELAY_DEFINE_ALL(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_ALL(Name)
+#define BELAY_DEFINE_OF_BYTES(Name, value, SignedByte) \
+  BELAY_UNARY_LOOP(Name, value)                        \
+  BELAY_LOOPS_OF_ALL_AND_BYTES(Name, SignedByte)
 #define BELAY_DEFINE_FLOAT(Name, value) BELAY_UNARY_LOOP(Name, value) BELAY_LOOPS_OF_FLOATS(Name)
-BELAY_UNARY_OPERATORS(BELAY_DEFINE_ALL)
+BELAY_UNARY_OPERATORS(BELAY_DEFINE_OF_BYTES)
 BELAY_ROUNDINGS(BELAY_DEFINE_FLOAT)
 BELAY_FLOAT_OPERATORS(BELAY_DEFINE_FLOAT)
 
 BELAY_TRUTH_LOOP_OF_ONE(LogicalNot, a == 0)
 BELAY_LOOPS_OF_TRUTHS(LogicalNot, &LogicalNotLoop<uint8_t>)
-BELAY_DEFINE_ALL(Abs, a > 0 ? a : 0 - a)
-BELAY_DEFINE_ALL(Relu, a < 0 ? T{0} : a)
+BELAY_DEFINE_OF_BYTES(Abs, a > 0 ? a : 0 - a, int8_t)
+BELAY_DEFINE_OF_BYTES(Relu, a < 0 ? T{0} : a, int8_t)
 BELAY_DEFINE_FLOAT(Angle, a != a ? a : a < 0 ? static_cast<T>(std::numbers::pi) : T{0})
 BELAY_DEFINE_ALL(LeakyRelu, a > 0 ? a : p * a)
 BELAY_DEFINE_ALL(Threshold, a > p ? a : q)
@@ -79,7 +82,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace belay::ops {
 
-#define BELAY_EXPORT_LOOPS(Name, value) BELAY_SIMD_EXPORT(Name##Loops);
+#define BELAY_EXPORT_LOOPS(Name, ...) BELAY_SIMD_EXPORT(Name##Loops);
 BELAY_UNARY_OPERATORS(BELAY_EXPORT_LOOPS)
 BELAY_ROUNDINGS(BELAY_EXPORT_LOOPS)
 BELAY_FLOAT_OPERATORS(BELAY_EXPORT_LOOPS)
@@ -99,7 +102,7 @@ BELAY_SIMD_EXPORT(BitwiseNotLoops);
 
 namespace kernels {
 
-#define BELAY_DEFINE_KERNEL(Name, value)                                                                 \
+#define BELAY_DEFINE_KERNEL(Name, ...)                                                                   \
   void Name(Plan& plan, DType compute, const Operand& self, const Operand& out) {                        \
     PlanPointwise(plan, With(BELAY_SIMD_CALL(Name##Loops)(), &Complex##Name), compute, {self}, {}, out); \
   }
