@@ -436,40 +436,6 @@ TEST(Arg, ShortRowsTogether) {
   }
 }
 
-TEST(Running, SumsOfAllTypesAndLayouts) {
-  std::mt19937 rng(14);
-  for (DType type : {DType::kF32, DType::kF16, DType::kF64, DType::kI32, DType::kI64, DType::kU8}) {
-    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
-      for (int dim : {0, 1}) {
-        for (int variant = 0; variant < 4; ++variant) {
-          Sample in(type, {9, 550}, layout), out(type, {9, 550});
-          in.Randomise(rng, 2);
-          bool exclusive = variant & 1, reverse = variant & 2;
-          PlanRef plan = testing::NewPlan();
-          Operand self = in.BoundTo(*plan, Access::kRead, "self");
-          PlanScan(*plan, {false, exclusive, reverse}, type, self, dim,
-                   out.BoundTo(*plan, Access::kWrite, "out"));
-          testing::RunPlan(*plan);
-          Sample want = out.Copied();
-          Shape outer = in.tensor.shape;
-          int64_t size = std::exchange(outer[dim], 1);
-          reference::ForEach(outer, [&](Shape i) {
-            Real sum = 0;
-            for (int64_t k = 0; k < size; ++k) {
-              i[dim] = reverse ? size - 1 - k : k;
-              Real x = reference::Get(in.tensor, i);
-              reference::Set(want.tensor, i, exclusive ? sum : sum + x);
-              sum += x;
-            }
-          });
-          ASSERT_LE(testing::Distance(out.tensor, want.tensor), type == DType::kF16 ? 1e-3 : 1e-6)
-              << NameOf(type);
-        }
-      }
-    }
-  }
-}
-
 TEST(Counts, OfANumberThatHasNoPlace) {
   for (const int64_t last : {2, 3, -1}) {
     Sample x(DType::kI64, {3}), out(DType::kF64, {3});

@@ -28,8 +28,9 @@ struct ScanBody {
   Lane in, out;    // along a line, or across lines that lie side by side
   int bindings[2];
   bool side_by_side;
+  bool as_they_are;  // lines are taken as they lie in memory
   Scan how;
-  ScanStep<T, Acc> step;  // of what lies side by side
+  ScanLoops<T, Acc> loops;
 
   void operator()(const Frame& frame) const {
     char* base[2];
@@ -41,6 +42,7 @@ struct ScanBody {
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size);
     ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
       lines.Walk(base, begin, end, [this](char** at, int64_t n) {
+        if (as_they_are) return AsTheyAre(at[0], at[1], n);
         int64_t width = side_by_side ? kBlock : 1;
         for (int64_t i = 0; i < n; i += width) {
           char* dst = at[0] + i * lines.step(0);
@@ -49,6 +51,14 @@ struct ScanBody {
         }
       });
     });
+  }
+
+  void AsTheyAre(char* dst, const char* src, int64_t n) const {
+    constexpr auto kEach = static_cast<int64_t>(sizeof(T));
+    const ScanWay way = {{axis.out_step / kEach, axis.in_step / kEach},
+                         {lines.step(0) / kEach, lines.step(1) / kEach}};
+    (side_by_side ? loops.columns : loops.lines)(reinterpret_cast<T*>(dst), reinterpret_cast<const T*>(src),
+                                                 way, axis.size, n);
   }
 
   T Next(Acc& acc, T x) const {
@@ -75,22 +85,25 @@ struct ScanBody {
     for (int64_t k = 0; k < axis.size; ++k) {
       const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, m));
       char* to = dst + k * axis.out_step;
-      step(out.direct() ? reinterpret_cast<T*>(to) : results, x, acc, m);
+      loops.step(out.direct() ? reinterpret_cast<T*>(to) : results, x, acc, m);
       if (!out.direct()) out.Store(to, results, m, false);
     }
   }
 };
 
 template <class T, class Acc>
-ScanStep<T, Acc> ChosenStep(Scan scan) {
+ScanLoops<T, Acc> ChosenLoops(Scan scan) {
   if constexpr (std::is_arithmetic_v<T>) {
-    return BestScanStep<T, Acc>(scan.product, scan.exclusive);
+    return BestScanLoops<T, Acc>(scan.product, scan.exclusive);
   } else {
-    return scan.product     ? scan.exclusive ? &ComplexStep<true, true> : &ComplexStep<true, false>
-               : scan.exclusive ? &ComplexStep<false, true>
-                            : &ComplexStep<false, false>;
+    const auto step = scan.product     ? scan.exclusive ? &ComplexStep<true, true> : &ComplexStep<true, false>
+                          : scan.exclusive ? &ComplexStep<false, true>
+                                       : &ComplexStep<false, false>;
+    return {step, nullptr, nullptr};
   }
 }
+
+constexpr int64_t kFewScanned = 4, kLongScan = 64;
 
 template <class T, class Acc>
 void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
@@ -99,14 +112,21 @@ void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim,
   body.lines = LoopNest(in_rest.shape, {Operand{&out_rest}, Operand{&in_rest}});
   int64_t sign = scan.reverse ? -1 : 1;
   body.axis = {SizeOf(*self.tensor, dim), sign * StepOf(*self.tensor, dim), sign * StepOf(*out.tensor, dim)};
-  auto element = static_cast<int64_t>(BytesOf(self.dtype()));
+  body.loops = ChosenLoops<T, Acc>(scan);
+  const auto element = static_cast<int64_t>(BytesOf(self.dtype()));
+  const bool of_type =
+      body.loops.lines != nullptr && self.dtype() == type && out.dtype() == type && ComputeType(type) == type;
+  if (of_type && body.lines.row() < kFewScanned) body.lines.MakeRowsLong();
   body.side_by_side = body.lines.step(1) == element && body.lines.row() > 1;
   body.in = Lane(self.dtype(), type, body.side_by_side ? body.lines.step(1) : body.axis.in_step);
   body.out = Lane(out.dtype(), type, body.side_by_side ? body.lines.step(0) : body.axis.out_step);
+  // Of long lines few columns lie in a page: more of them are taken at a time.
+  body.as_they_are =
+      of_type && (!body.side_by_side ||
+                  (body.out.direct() && (body.axis.size <= kLongScan || body.lines.row() <= kBlock)));
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.how = scan;
-  body.step = ChosenStep<T, Acc>(scan);
   plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);
 }

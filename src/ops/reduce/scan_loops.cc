@@ -5,13 +5,17 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_SCAN_ONCE
 #define BELAY_OPS_SCAN_ONCE
+#include <algorithm>
+#include <type_traits>
+
 namespace belay::ops {
 template <class T, class Acc>
-struct Steps {
-  ScanStep<T, Acc> at[2][2];  // by product and exclusive
+struct Scans {
+  ScanLoops<T, Acc> at[2][2];  // by product and exclusive
 };
 }  // namespace belay::ops
 #endif
@@ -20,24 +24,115 @@ HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
 namespace HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T, class Acc, bool kProduct, bool kExclusive>
+HWY_INLINE void TakeIn(T& result, T x, Acc& acc) {
+  const Acc before = acc, each = static_cast<Acc>(x);
+  acc = kProduct ? before * each : before + each;
+  result = static_cast<T>(kExclusive ? before : acc);
+}
+
 template <class T, class Acc, bool kProduct, bool kExclusive>
 void Step(T* results, const T* x, Acc* acc, int64_t n) {
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {
-    const Acc before = acc[i], each = static_cast<Acc>(x[i]);
-    const Acc after = kProduct ? before * each : before + each;
-    results[i] = static_cast<T>(kExclusive ? before : after);
-    acc[i] = after;
+    TakeIn<T, Acc, kProduct, kExclusive>(results[i], x[i], acc[i]);
   }
 }
 
-template <class T, class Acc>
-constexpr Steps<T, Acc> kSteps = {{{&Step<T, Acc, false, false>, &Step<T, Acc, false, true>},
-                                   {&Step<T, Acc, true, false>, &Step<T, Acc, true, true>}}};
+// A line waits for each of its sums; several do so at the same time.
+template <class T, class Acc, bool kProduct, bool kExclusive>
+void Lines(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n) {
+  constexpr int64_t kTogether = 4;
+  constexpr Acc kStart = kProduct ? 1 : 0;
+  for (; n >= kTogether; n -= kTogether) {
+    Acc acc[kTogether] = {kStart, kStart, kStart, kStart};
+    for (int64_t k = 0; k < size; ++k) {
+      T* to = results + k * way.along[0];
+      const T* from = x + k * way.along[1];
+      for (int64_t i = 0; i < kTogether; ++i) {
+        TakeIn<T, Acc, kProduct, kExclusive>(to[i * way.across[0]], from[i * way.across[1]], acc[i]);
+      }
+    }
+    results += kTogether * way.across[0], x += kTogether * way.across[1];
+  }
+  for (; n > 0; --n, results += way.across[0], x += way.across[1]) {
+    Acc acc = kStart;
+    for (int64_t k = 0; k < size; ++k) {
+      TakeIn<T, Acc, kProduct, kExclusive>(results[k * way.along[0]], x[k * way.along[1]], acc);
+    }
+  }
+}
 
-const Steps<float, double>* StepsF32() { return &kSteps<float, double>; }
-const Steps<double, double>* StepsF64() { return &kSteps<double, double>; }
-const Steps<int32_t, uint32_t>* StepsI32() { return &kSteps<int32_t, uint32_t>; }
-const Steps<int64_t, uint64_t>* StepsI64() { return &kSteps<int64_t, uint64_t>; }
+// Running sums in registers: floats as doubles, integers modulo 2^n.
+template <class T>
+using SumTag = hn::ScalableTag<std::conditional_t<std::is_same_v<T, float>, double, T>>;
+template <class T>
+using Sums = hn::Vec<SumTag<T>>;
+template <class T>
+constexpr auto kWidth = static_cast<int64_t>(hn::MaxLanes(SumTag<T>()));
+
+template <class T, bool kProduct, bool kExclusive>
+HWY_INLINE void TakeSome(T* result, const T* x, Sums<T>& acc, int64_t n) {
+  const SumTag<T> d;
+  const hn::Rebind<T, SumTag<T>> memory;
+  const auto in = LoadSome(memory, x, n, T{0});
+  const Sums<T> before = acc;
+  Sums<T> each;
+  if constexpr (std::is_same_v<T, float>) {
+    each = hn::PromoteTo(d, in);
+  } else {
+    each = in;
+  }
+  acc = kProduct ? hn::Mul(before, each) : hn::Add(before, each);
+  if constexpr (std::is_same_v<T, float>) {
+    StoreSome(hn::DemoteTo(memory, kExclusive ? before : acc), memory, result, n);
+  } else {
+    StoreSome(kExclusive ? before : acc, memory, result, n);
+  }
+}
+
+template <class T, bool kProduct, bool kExclusive>
+void Columns(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n) {
+  constexpr int64_t w = kWidth<T>;
+  constexpr int64_t kWide = 4 * w, kNarrow = 2 * w;
+  const auto start = hn::Set(SumTag<T>(), kProduct ? 1 : 0);
+  const auto take = [](T* to, const T* from, Sums<T>& acc, int64_t m)
+                        HWY_ATTR { TakeSome<T, kProduct, kExclusive>(to, from, acc, m); };
+  for (; n >= kWide; n -= kWide, results += kWide, x += kWide) {
+    auto a = start, b = start, c = start, e = start;
+    for (int64_t k = 0; k < size; ++k) {
+      T* to = results + k * way.along[0];
+      const T* from = x + k * way.along[1];
+      take(to, from, a, w), take(to + w, from + w, b, w);
+      take(to + 2 * w, from + 2 * w, c, w), take(to + 3 * w, from + 3 * w, e, w);
+    }
+  }
+  for (; n > 0; n -= kNarrow, results += kNarrow, x += kNarrow) {
+    const int64_t first = std::min(n, w), second = std::clamp<int64_t>(n - w, 0, w);
+    auto a = start, b = start;
+    for (int64_t k = 0; k < size; ++k) {
+      T* to = results + k * way.along[0];
+      const T* from = x + k * way.along[1];
+      take(to, from, a, first);
+      if (second != 0) take(to + w, from + w, b, second);
+    }
+  }
+}
+
+template <class T, class Acc, bool kProduct, bool kExclusive>
+constexpr ScanLoops<T, Acc> Of() {
+  return {&Step<T, Acc, kProduct, kExclusive>, &Lines<T, Acc, kProduct, kExclusive>,
+          &Columns<T, kProduct, kExclusive>};
+}
+template <class T, class Acc>
+constexpr Scans<T, Acc> kScans = {{{Of<T, Acc, false, false>(), Of<T, Acc, false, true>()},
+                                   {Of<T, Acc, true, false>(), Of<T, Acc, true, true>()}}};
+
+const Scans<float, double>* ScansF32() { return &kScans<float, double>; }
+const Scans<double, double>* ScansF64() { return &kScans<double, double>; }
+const Scans<int32_t, uint32_t>* ScansI32() { return &kScans<int32_t, uint32_t>; }
+const Scans<int64_t, uint64_t>* ScansI64() { return &kScans<int64_t, uint64_t>; }
 
 }  // namespace HWY_NAMESPACE
 }  // namespace belay::ops
@@ -45,25 +140,25 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace belay::ops {
-BELAY_SIMD_EXPORT(StepsF32);
+BELAY_SIMD_EXPORT(ScansF32);
 template <>
-ScanStep<float, double> BestScanStep(bool product, bool exclusive) {
-  return BELAY_SIMD_CALL(StepsF32)()->at[product][exclusive];
+const ScanLoops<float, double>& BestScanLoops(bool product, bool exclusive) {
+  return BELAY_SIMD_CALL(ScansF32)()->at[product][exclusive];
 }
-BELAY_SIMD_EXPORT(StepsF64);
+BELAY_SIMD_EXPORT(ScansF64);
 template <>
-ScanStep<double, double> BestScanStep(bool product, bool exclusive) {
-  return BELAY_SIMD_CALL(StepsF64)()->at[product][exclusive];
+const ScanLoops<double, double>& BestScanLoops(bool product, bool exclusive) {
+  return BELAY_SIMD_CALL(ScansF64)()->at[product][exclusive];
 }
-BELAY_SIMD_EXPORT(StepsI32);
+BELAY_SIMD_EXPORT(ScansI32);
 template <>
-ScanStep<int32_t, uint32_t> BestScanStep(bool product, bool exclusive) {
-  return BELAY_SIMD_CALL(StepsI32)()->at[product][exclusive];
+const ScanLoops<int32_t, uint32_t>& BestScanLoops(bool product, bool exclusive) {
+  return BELAY_SIMD_CALL(ScansI32)()->at[product][exclusive];
 }
-BELAY_SIMD_EXPORT(StepsI64);
+BELAY_SIMD_EXPORT(ScansI64);
 template <>
-ScanStep<int64_t, uint64_t> BestScanStep(bool product, bool exclusive) {
-  return BELAY_SIMD_CALL(StepsI64)()->at[product][exclusive];
+const ScanLoops<int64_t, uint64_t>& BestScanLoops(bool product, bool exclusive) {
+  return BELAY_SIMD_CALL(ScansI64)()->at[product][exclusive];
 }
 }  // namespace belay::ops
 #endif

@@ -1,23 +1,35 @@
-// One step of running sums or products that lie side by side.
+// Running sums and products: a step of lines that lie side by side, or whole lines that lie as they are
+// computed.
 #pragma once
 
 #include <cstdint>
 
 namespace belay::ops {
 
-// acc[i] takes x[i] in; results[i] is what acc[i] was before, or is then. results may lie on x.
-template <class T, class Acc>
-using ScanStep = void (*)(T* results, const T* x, Acc* acc, int64_t n);
+// Elements from one to the next, of results and of x: along a line, and from line to line.
+struct ScanWay {
+  int64_t along[2], across[2];
+};
 
 template <class T, class Acc>
-ScanStep<T, Acc> BestScanStep(bool product, bool exclusive);
+struct ScanLoops {
+  // acc[i] takes x[i] in; results[i] is what acc[i] was before, or is then. results may lie on x.
+  void (*step)(T* results, const T* x, Acc* acc, int64_t n);
+  // n lines of `size` elements. Null where there are no vectors.
+  void (*lines)(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n);
+  // The same of lines that lie side by side.
+  void (*columns)(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n);
+};
+
+template <class T, class Acc>
+const ScanLoops<T, Acc>& BestScanLoops(bool product, bool exclusive);
 template <>
-ScanStep<float, double> BestScanStep(bool product, bool exclusive);
+const ScanLoops<float, double>& BestScanLoops(bool product, bool exclusive);
 template <>
-ScanStep<double, double> BestScanStep(bool product, bool exclusive);
+const ScanLoops<double, double>& BestScanLoops(bool product, bool exclusive);
 template <>
-ScanStep<int32_t, uint32_t> BestScanStep(bool product, bool exclusive);
+const ScanLoops<int32_t, uint32_t>& BestScanLoops(bool product, bool exclusive);
 template <>
-ScanStep<int64_t, uint64_t> BestScanStep(bool product, bool exclusive);
+const ScanLoops<int64_t, uint64_t>& BestScanLoops(bool product, bool exclusive);
 
 }  // namespace belay::ops
