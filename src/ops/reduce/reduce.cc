@@ -11,20 +11,12 @@
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/byte_loops.h"
+#include "ops/reduce/column_fold.h"
 
 namespace belay::ops {
 namespace {
 
 using tensor::Convert;
-
-template <class T>
-constexpr DType kTypeOf = DType::kF32;
-template <>
-constexpr DType kTypeOf<double> = DType::kF64;
-template <>
-constexpr DType kTypeOf<int32_t> = DType::kI32;
-template <>
-constexpr DType kTypeOf<int64_t> = DType::kI64;
 
 // Folds numbers in a tree, whatever their count, with one partial result a level: the level's bit in
 // `count` says whether it holds one.
@@ -53,14 +45,17 @@ class Cascade {
 
 template <class T>
 struct ReduceBody {
-  LoopNest kept;    // out, in
-  LoopNest folded;  // in
-  Lane in;          // along whichever of the two is walked in blocks
-  DType computed;   // of a loaded block
-  DType wanted;     // the result is rounded or wrapped to it, then stored
+  LoopNest kept;           // out, in
+  LoopNest folded;         // in
+  FoldedBlocks<T> blocks;  // along whichever of the two is walked in blocks
+  FoldedBlocks<T> along;   // what is folded
+  DType wanted;            // the result is rounded or wrapped to it, then stored
   DType stored;
   int bindings[2];
   bool side_by_side;
+  bool in_columns;  // rows of results, or of what is folded to them, are taken whole
+  int64_t inner;    // of these: elements of a row that are folded to one result
+  LoopNest outer;   // of these: the rows; in
   bool rows_together;
   bool small_matrices;
   Reduction how;
@@ -71,14 +66,14 @@ struct ReduceBody {
   // Folded elements that one core folds before it hands on a partial result. A constant, so that the
   // order of operations does not depend on how many cores there are.
   static constexpr int64_t kChunk = 64 * 1024;
-  static constexpr int64_t kSide = 2 * kBlock;  // results side by side
+  static constexpr int64_t kSide = ColumnFold<T>::kMost;
 
   void operator()(const Frame& frame) const {
     char* out = frame.at[bindings[0]] + kept.offset(0);
     // An empty input has no memory; nothing is read then.
     char* in_base = folded.count() == 0 ? out : frame.at[bindings[1]] + folded.offset(0);
     char* base[2] = {out, in_base};
-    if (folded.count() > kChunk && kept.count() < ParallelWidth() && !side_by_side) {
+    if (folded.count() > kChunk && kept.count() < ParallelWidth() && !in_columns) {
       return kept.Walk(base, 0, kept.count(),
                        [this](char** at, int64_t n) { Results(at[0], at[1], n, true); });
     }
@@ -88,35 +83,34 @@ struct ReduceBody {
         SmallMatrices(out + begin * kept.row_step(0), in_base + begin * kept.row_step(1), end - begin);
       });
     }
-    const int64_t unit = side_by_side && RowsTogether(kept.row()) > 1 ? kept.row() : 1;
+    const int64_t unit = in_columns && RowsTogether() ? kept.row() : 1;
     ParallelFor(kept.count() / unit, std::max<int64_t>(1, Grain() / unit), [&](int64_t begin, int64_t end) {
       kept.Walk(base, begin * unit, end * unit,
                 [this](char** at, int64_t n) { Results(at[0], at[1], n, false); });
     });
   }
 
-  // How many rows of n results, which follow each other, are folded as if they were one: rows of a few
-  // elements cost more than what is in them.
-  int64_t RowsTogether(int64_t n) const {
-    constexpr int64_t kFew = 8;
-    if (n > kFew || !folded.has_one_level() || folded.step(0) != n * kept.step(1)) return 1;
-    return std::min(kSide / n, folded.count());
+  // The order in which such rows are folded depends on how many results there are in one.
+  bool RowsTogether() const {
+    return ColumnFold<T>::RowsTogether(outer, kept.row() * inner, column_step()) > 1;
   }
+  int64_t column_step() const { return side_by_side ? kept.step(1) : folded.step(0); }
 
   // Of rows that are folded each core takes a part as long as it can: long parts of rows come from memory
   // faster.
   int64_t Grain() const {
     const int64_t least = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(folded.count(), 1));
-    if (!side_by_side) return least;
+    if (!in_columns) return least;
     const int64_t width = ParallelWidth();
     return std::max(least, std::clamp<int64_t>((kept.count() + width - 1) / width, kBlock, kSide));
   }
 
   // n results, `kept.step` apart.
   void Results(char* out, const char* in_base, int64_t n, bool split) const {
-    if (side_by_side) {
-      for (int64_t i = 0; i < n; i += kSide) {
-        Columns(out + i * kept.step(0), in_base + i * kept.step(1), std::min(kSide, n - i));
+    if (in_columns) {
+      const int64_t some = kSide / inner;
+      for (int64_t i = 0; i < n; i += some) {
+        Columns(out + i * kept.step(0), in_base + i * kept.step(1), std::min(some, n - i));
       }
       return;
     }
@@ -124,13 +118,24 @@ struct ReduceBody {
     for (int64_t i = 0; i < n; ++i) Result(out + i * kept.step(0), in_base + i * kept.step(1), split);
   }
 
+  // Results side by side, or rows that are folded to results and follow each other: what lies behind them
+  // is folded first. The cores share what one result is made of where there is much of it for few.
+  void FindColumns() {
+    constexpr int64_t kMostOfResult = kBlock / 2, kFewResults = 64;
+    outer = folded, inner = 1, in_columns = side_by_side;
+    if (side_by_side || folded.count() == 0 || folded.rank() < 2 || kept.row() < 2) return;
+    if (folded.row() > kMostOfResult || kept.step(1) != folded.row() * folded.step(0)) return;
+    if (folded.count() > kChunk && kept.count() < kFewResults) return;
+    in_columns = true, inner = folded.row(), outer = folded.OfRows();
+  }
+
   // Packed matrices of kMostOfMatrix elements at most, whose columns are folded: many at a time.
   static constexpr int64_t kMostOfMatrix = 128;
   bool HasSmallMatrices() const {
     const int64_t size = kept.row() * folded.count();
-    return side_by_side && kept.has_two_levels() && folded.has_one_level() && size <= kMostOfMatrix &&
-           folded.step(0) == kept.row() * kept.step(1) && kept.row_step(1) == size * kept.step(1) &&
-           kept.rows_follow(0);
+    return side_by_side && before == nullptr && kept.has_two_levels() && folded.has_one_level() &&
+           size <= kMostOfMatrix && folded.step(0) == kept.row() * kept.step(1) &&
+           kept.row_step(1) == size * kept.step(1) && kept.rows_follow(0);
   }
 
   void SmallMatrices(char* out, const char* in_base, int64_t n) const {
@@ -141,7 +146,7 @@ struct ReduceBody {
     std::fill_n(p, kBlock, static_cast<T>(how.power));
     for (int64_t i = 0; i < n; i += together) {
       const int64_t m = std::min(together, n - i);
-      const T* x = Load(buffer, in_base + i * kept.row_step(1), m * size);
+      const T* x = blocks.Load(buffer, in_base + i * kept.row_step(1), m * size);
       if (x != buffer) std::copy_n(x, m * size, buffer);
       std::fill_n(totals, m * width, loops->start);
       for (int64_t r = 0; r < height; ++r) {
@@ -170,7 +175,7 @@ struct ReduceBody {
   void Rows(char* out, const char* in_base, int64_t n) const {
     alignas(64) T packed[kBlock], totals[kBlock], more[kBlock], p[kBlock];
     const int64_t size = folded.row(), apart = folded.rows() > 1 ? folded.row_step(0) : 0;
-    const bool in_memory = in.direct() && computed == kTypeOf<T> && kept.step(1) == size * folded.step(0);
+    const bool in_memory = blocks.direct() && kept.step(1) == size * folded.step(0);
     const int64_t together = in_memory ? kBlock : kBlock / size;
     std::fill_n(p, std::min(together, n), static_cast<T>(how.power));
     for (int64_t i = 0; i < n; i += together) {
@@ -191,9 +196,9 @@ struct ReduceBody {
 
   const T* PackedRows(T* packed, const char* from, int64_t m) const {
     const int64_t size = folded.row();
-    if (kept.step(1) == size * folded.step(0)) return Load(packed, from, m * size);
+    if (kept.step(1) == size * folded.step(0)) return blocks.Load(packed, from, m * size);
     for (int64_t r = 0; r < m; ++r) {
-      const T* row = Load(packed + r * size, from + r * kept.step(1), size);
+      const T* row = blocks.Load(packed + r * size, from + r * kept.step(1), size);
       if (m == 1) return row;
       if (row != packed + r * size) std::copy_n(row, size, packed + r * size);
     }
@@ -204,20 +209,13 @@ struct ReduceBody {
   void Around(T* p, const T* rows, int64_t m) const {
     const int64_t size = folded.count();
     before->fold_rows(p, rows, m, size, p);
-    for (int64_t r = 0; r < m; ++r) {
-      if (how.around_mean) p[r] = static_cast<T>(p[r] / static_cast<T>(size));
-      if (how.around_max && !std::isfinite(static_cast<double>(p[r]))) p[r] = T{0};
-    }
+    for (int64_t r = 0; r < m; ++r) p[r] = MiddleOf(p[r]);
   }
 
   void Result(char* out, const char* base, bool split) const {
     T p = static_cast<T>(how.power);
     if (folded.count() == 0) return Store(out, of_nothing, p);
-    if (before != nullptr) {
-      p = All(*before, base, T{0}, split);
-      if (how.around_mean) p = static_cast<T>(p / static_cast<T>(std::max<int64_t>(folded.count(), 1)));
-      if (!std::isfinite(static_cast<double>(p))) p = how.around_max ? T{0} : p;
-    }
+    if (before != nullptr) p = MiddleOf(All(*before, base, T{0}, split));
     T total = All(*loops, base, p, split);
     if (how.around_mean) total = AroundExactMean(base, total, p);
     Store(out, total, p);
@@ -235,7 +233,7 @@ struct ReduceBody {
       alignas(64) T buffer[kBlock];
       for (int64_t i = 0; i < m; i += kBlock) {
         const int64_t k = std::min(kBlock, m - i);
-        const T* x = Load(buffer, at[0] + i * folded.step(0), k);
+        const T* x = along.Load(buffer, at[0] + i * folded.step(0), k);
         for (int64_t j = 0; j < k; ++j) rest += static_cast<double>(x[j]) - static_cast<double>(p);
       }
     });
@@ -272,7 +270,7 @@ struct ReduceBody {
     folded.Walk(start, begin, end, [&](char** at, int64_t n) {
       for (int64_t i = 0; i < n; i += kBlock) {
         const int64_t m = std::min(kBlock, n - i);
-        const T* x = Load(buffer, at[0] + i * folded.step(0), m);
+        const T* x = blocks.Load(buffer, at[0] + i * folded.step(0), m);
         if (!some) {
           cascade.Add(l.fold(x, m, p));
           continue;
@@ -286,68 +284,37 @@ struct ReduceBody {
     return cascade.Total();
   }
 
-  // n <= kSide results side by side: whole rows are folded. Rows in groups, groups in supergroups, so
-  // that no running sum takes more than kGroup additions at a level.
+  // n <= kSide / inner results: columns are folded, and of those that go into one result then they are.
   void Columns(char* out, const char* in_base, int64_t n) const {
-    constexpr int kLevels = 4;
-    constexpr uint64_t kGroup = 64;
-    alignas(64) T sums[kLevels][kSide];
-    alignas(64) T buffer[kBlock];
-    const int64_t together = RowsTogether(n), width = n * together;
-    const int levels = static_cast<uint64_t>(folded.count() / together) < kGroup ? 1 : kLevels;
-    for (int level = 0; level < levels; ++level) std::fill_n(sums[level], width, loops->start);
-    uint64_t rows = 0;
-    T p = static_cast<T>(how.power);
-    const bool as_they_are = loops->elements == nullptr && in.direct() && computed == kTypeOf<T>;
-    const auto fold_row = [&](const char* row, int64_t size) {
-      for (int64_t i = 0; i < size; i += kBlock) {
-        const int64_t some = std::min(kBlock, size - i);
-        loops->fold_into(sums[0] + i, Load(buffer, row + i * kept.step(1), some), some, p);
+    alignas(64) T totals[kSide], p[kSide], around[kSide];
+    std::fill_n(p, n, static_cast<T>(how.power));
+    if (before != nullptr) {
+      FoldColumns(p, *before, in_base, n, nullptr);
+      for (int64_t i = 0; i < n; ++i) {
+        p[i] = MiddleOf(p[i]);
+        std::fill_n(around + i * inner, inner, p[i]);
       }
-    };
-    const auto fold_rows = [&](const char* first, int64_t m, int64_t step) {
-      for (int64_t j = 0; j < m;) {
-        const char* row = first + j * step;
-        const int64_t group = as_they_are ? std::min<int64_t>(m - j, kGroup - rows % kGroup) : 1;
-        if (as_they_are) {
-          loops->merge_rows(sums[0], reinterpret_cast<const T*>(row), step / int64_t{sizeof(T)}, group,
-                            width);
-        } else {
-          fold_row(row, width);
-        }
-        j += group;
-        uint64_t done = rows += static_cast<uint64_t>(group);
-        for (int level = 0; level + 1 < levels && done % kGroup == 0; ++level, done /= kGroup) {
-          loops->merge_into(sums[level + 1], sums[level], width);
-          std::fill(sums[level], sums[level] + width, loops->start);
-        }
-      }
-    };
-    if (together == 1) {
-      char* start[1] = {const_cast<char*>(in_base)};
-      folded.Walk(start, 0, folded.count(),
-                  [&](char** at, int64_t m) { fold_rows(at[0], m, folded.step(0)); });
-    } else {
-      const int64_t whole = folded.count() / together, step = together * folded.step(0);
-      fold_rows(in_base, whole, step);
-      fold_row(in_base + whole * step, (folded.count() - whole * together) * n);
     }
-    for (int level = 0; level + 1 < levels; ++level) loops->merge_into(sums[level + 1], sums[level], width);
-    T* total = sums[levels - 1];
-    for (int64_t left = together, half = left / 2; left > 1; left -= half, half = left / 2) {
-      loops->merge_into(total, total + (left - half) * n, half * n);
+    FoldColumns(totals, *loops, in_base, n, before == nullptr ? nullptr : around);
+    for (int64_t i = 0; how.around_mean && i < n; ++i) {
+      totals[i] = AroundExactMean(in_base + i * kept.step(1), totals[i], p[i]);
     }
-    if (how.finish != Finish::kNone) std::fill_n(buffer, std::min(kBlock, n), p);
     for (int64_t i = 0; i < n; i += kBlock)
-      StoreAll(out + i * kept.step(0), total + i, buffer, std::min(kBlock, n - i));
+      StoreAll(out + i * kept.step(0), totals + i, p + i, std::min(kBlock, n - i));
   }
 
-  // n <= kBlock elements as the accumulator's type.
-  const T* Load(T* buffer, const char* src, int64_t n) const {
-    if (computed == kTypeOf<T>) return static_cast<const T*>(in.Load(buffer, src, n));
-    alignas(64) char narrow[kBlock * 8];
-    Convert(kTypeOf<T>, buffer, computed, in.Load(narrow, src, n), n);
-    return buffer;
+  void FoldColumns(T* totals, const FoldLoops<T>& l, const char* base, int64_t n, const T* around) const {
+    ColumnFold<T> fold(blocks, l, static_cast<T>(how.power), around);
+    if (inner == 1) return fold.Fold(totals, outer, base, n, column_step());
+    alignas(64) T columns[kSide];
+    fold.Fold(columns, outer, base, n * inner, column_step());
+    l.rows(totals, columns, n, inner, nullptr, nullptr);
+  }
+
+  // p, of what was folded before.
+  T MiddleOf(T fold) const {
+    if (how.around_mean) return static_cast<T>(fold / static_cast<T>(folded.count()));
+    return std::isfinite(static_cast<double>(fold)) ? fold : T{0};
   }
 
   void FinishAll(T* totals, const T* p, int64_t n) const {
@@ -478,22 +445,23 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   body.bindings[1] = self.binding;
   body.wanted = wanted;
   body.stored = out.dtype();
-  body.computed = ComputeType(wanted);
   body.how = how;
   body.loops = &BestFoldLoops<T>(how.fold);
   body.before = Before<T>(how);
   body.of_nothing = OfNothing(how.fold, wanted, body.loops->start);
   // Neighbours in memory are results: fold rows. Otherwise they are what is folded.
   bool many = body.kept.count() > 1 && body.kept.row() > 1 && body.kept.step(1) != 0;
-  body.side_by_side = body.before == nullptr && body.folded.count() > 0 && many &&
+  body.side_by_side = body.folded.count() > 0 && many &&
                       (body.folded.count() == 1 || body.kept.step(1) < body.folded.step(0));
+  body.FindColumns();
   constexpr int64_t kFewRows = 64;  // are added up one after the other
   const bool one_row = body.folded.has_one_level() && body.folded.count() <= kBlock;
   const bool few_rows = body.folded.has_two_levels() && body.folded.row() <= kBlock &&
                         body.folded.rows() <= kFewRows && body.before == nullptr;
   body.rows_together = body.folded.count() > 0 && (one_row || few_rows);
   body.small_matrices = body.HasSmallMatrices();
-  body.in = Lane(self.dtype(), wanted, body.side_by_side ? body.kept.step(1) : body.folded.step(0));
+  body.blocks = {Lane(self.dtype(), wanted, body.column_step()), ComputeType(wanted)};
+  body.along = {Lane(self.dtype(), wanted, body.folded.step(0)), ComputeType(wanted)};
   plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
   plan.SetBody(body);
 }

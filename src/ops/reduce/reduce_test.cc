@@ -183,8 +183,8 @@ const FoldCase kFoldCases[] = {
 };
 
 double FoldError(const FoldCase& fold, DType type, Layout layout, const std::vector<int64_t>& dims,
-                 std::mt19937& rng) {
-  Sample in(type, {3, 70, 11}, layout);
+                 std::mt19937& rng, const Shape& shape = {3, 70, 11}) {
+  Sample in(type, shape, layout);
   in.Randomise(rng);
   Sample out(type, rules::Reduced({&in.tensor}, dims, false));
   PlanRef plan = testing::NewPlan();
@@ -223,6 +223,24 @@ TEST(Folds, AgreeWithPlainOnes) {
           EXPECT_EQ(FoldError(kFoldCases[k], type, layout, dims, rng), 0) << NameOf(type) << dims.size();
       }
     }
+  }
+}
+
+// What lies behind rows of results is folded first; few columns and many, more rows than a group has.
+TEST(Folds, OnBothSidesOfResults) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(12);
+  const std::pair<Shape, std::vector<int64_t>> cases[] = {
+      {{70, 5, 7}, {0, 2}},         {{5, 66, 2, 3}, {1, 3}},     {{2, 5, 200, 6}, {1, 3}},
+      {{2, 3, 4, 5, 7}, {0, 2, 4}}, {{3, 2, 2, 300}, {0, 1, 3}}, {{1, 1100, 2, 2}, {1, 3}}};
+  for (const auto& [shape, dims] : cases) {
+    for (const FoldCase& fold : kFoldCases) {
+      EXPECT_LE(FoldError(fold, DType::kF32, Layout::kPacked, dims, rng, shape), fold.allowed)
+          << fold.name << shape.ToString();
+      EXPECT_LE(FoldError(fold, DType::kF16, Layout::kStepped, dims, rng, shape), 1.1e-3)
+          << fold.name << shape.ToString();
+    }
+    EXPECT_EQ(SumError(DType::kI32, DType::kI64, shape, Layout::kPacked, dims, false, rng), 0);
   }
 }
 
