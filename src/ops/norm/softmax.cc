@@ -12,6 +12,7 @@
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/norm/softmax_loops.h"
+#include "ops/norm/turned_rows.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
 #include "ops/rules.h"
@@ -36,7 +37,16 @@ struct SoftmaxBody {
   // A pass leaves something for the next one. Logarithms are made of the elements themselves.
   bool keeps() const { return !logarithm && std::max(axis.size, kBlock) * width() <= kMostKept; }
   bool buffered() const { return side_by_side || !in.direct() || !out.direct(); }
+  // Of rows side by side the exponentials lie there until they are scaled.
+  bool in_result() const { return side_by_side && out.direct() && !logarithm; }
   bool are_short() const { return !buffered() && axis.size <= loops->most_short; }
+
+  bool are_packed() const {
+    constexpr int64_t kFew = 8;
+    const int64_t bytes = axis.size * int64_t{sizeof(T)};
+    return !buffered() && loops->packed_rows != nullptr && axis.size <= kMostTurned && rows.row() >= kFew &&
+           rows.step(0) == bytes && rows.step(1) == bytes;
+  }
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
@@ -44,9 +54,10 @@ struct SoftmaxBody {
     const int64_t unit = Together(rows.row()) > 1 ? rows.row() : 1;
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size / unit);
     ParallelFor(rows.count() / unit, grain, [&](int64_t begin, int64_t end) {
-      auto buffer = buffered() && keeps() ? std::make_unique_for_overwrite<T[]>(
-                                                static_cast<size_t>(std::max(axis.size, kBlock) * width()))
-                                          : nullptr;
+      auto buffer = buffered() && keeps() && !in_result()
+                        ? std::make_unique_for_overwrite<T[]>(
+                              static_cast<size_t>(std::max(axis.size, kBlock) * width()))
+                        : nullptr;
       rows.Walk(base, begin * unit, end * unit,
                 [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
     });
@@ -66,13 +77,20 @@ struct SoftmaxBody {
 
   void Rows(char* dst, const char* src, int64_t n, T* buffer) const {
     if (side_by_side) {
-      for (int64_t i = 0; i < n; i += kTile) {
-        Tile(dst + i * rows.step(0), src + i * rows.step(1), std::min(kTile, n - i), buffer);
+      // Long rows are taken so few at a time that a near cache holds them from pass to pass.
+      constexpr int64_t kNear = 64 * 1024, kVector = 16;
+      const int64_t width = std::clamp(kNear / axis.size / kVector * kVector, 6 * kVector, kTile);
+      for (int64_t i = 0; i < n; i += width) {
+        Tile(dst + i * rows.step(0), src + i * rows.step(1), std::min(width, n - i), buffer);
       }
       return;
     }
+    constexpr int64_t kElement = sizeof(T);
+    if (are_packed()) {
+      loops->packed_rows(reinterpret_cast<T*>(dst), reinterpret_cast<const T*>(src), n, axis.size, logarithm);
+      return;
+    }
     if (are_short()) {
-      constexpr int64_t kElement = sizeof(T);
       loops->short_rows(reinterpret_cast<T*>(dst), rows.step(0) / kElement, reinterpret_cast<const T*>(src),
                         rows.step(1) / kElement, n, axis.size, logarithm);
       return;
@@ -177,10 +195,12 @@ struct SoftmaxBody {
     UniteLargest(most, n, together);
     alignas(64) T last[kTile], unused[kTile];
     if (buffer == nullptr) std::fill_n(unused, most_wide, T{0});
-    auto exps = [&](int64_t k, int64_t width, T* sums) {
-      T* to = buffer == nullptr ? last : buffer + k * most_wide;
-      loops->exp_add(to, sums, line(k, width), most, width);
-      return to;
+    const auto place = [&](int64_t k) {
+      if (out.direct()) return reinterpret_cast<T*>(dst + k * together * axis.out_step);
+      return buffer == nullptr ? last : buffer + k * most_wide;
+    };
+    const auto exps = [&](int64_t k, int64_t width, T* sums) {
+      loops->exp_add(logarithm ? last : place(k), sums, line(k, width), most, width);
     };
     EachLine(n, together, [&](int64_t k, int64_t width) {
       exps(k, width, sum);
@@ -190,20 +210,15 @@ struct SoftmaxBody {
     for (int64_t k = 1; k < together; ++k) {
       for (int64_t i = 0; i < n; ++i) total[i] += total[k * n + i] + static_cast<double>(sum[k * n + i]);
     }
-    for (int64_t i = 0; i < n; ++i) {
-      const double whole = total[i] + static_cast<double>(sum[i]);
-      sum[i] = static_cast<T>(logarithm ? std::log(whole) : 1 / whole);
-    }
+    for (int64_t i = 0; i < n; ++i) sum[i] = static_cast<T>(total[i] + static_cast<double>(sum[i]));
+    (logarithm ? loops->logs : loops->inverses)(sum, n);
     for (int64_t k = 1; k < together; ++k) std::copy_n(sum, n, sum + k * n);
+    const bool again = !logarithm && !out.direct() && buffer == nullptr;
     EachLine(n, together, [&](int64_t k, int64_t width) {
-      T* y = last;
-      if (logarithm) {
-        loops->lower_by(y, line(k, width), most, sum, width);
-      } else {
-        y = buffer == nullptr ? exps(k, width, unused) : buffer + k * most_wide;
-        loops->scale_by(y, sum, width);
-      }
-      out.Store(dst + k * together * axis.out_step, y, width, false);
+      T* y = place(k);
+      if (again) exps(k, width, unused);
+      logarithm ? loops->lower_by(y, line(k, width), most, sum, width) : loops->scale_by(y, sum, width);
+      if (!out.direct()) out.Store(dst + k * together * axis.out_step, y, width, false);
     });
   }
 };
@@ -219,7 +234,7 @@ void PlanRows(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int
   body.axis = {size, StepOf(*self.tensor, dim), StepOf(*out.tensor, dim)};
   auto element = static_cast<int64_t>(BytesOf(self.dtype()));
   body.side_by_side =
-      body.axis.in_step != element && body.rows.step(1) == element && body.rows.row() > 1 && size > 1;
+      (body.axis.in_step != element || size == 1) && body.rows.step(1) == element && body.rows.row() > 1;
   body.in = Lane(self.dtype(), self.dtype(), body.side_by_side ? body.rows.step(1) : body.axis.in_step);
   body.out = Lane(out.dtype(), self.dtype(), body.side_by_side ? body.rows.step(0) : body.axis.out_step);
   body.bindings[0] = out.binding;

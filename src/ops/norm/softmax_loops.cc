@@ -6,10 +6,12 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/norm/turn-inl.h"
 #include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_SOFTMAX_ONCE
 #define BELAY_OPS_SOFTMAX_ONCE
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #endif
@@ -126,6 +128,43 @@ HWY_ATTR void ShortRows(float* out, int64_t out_step, const float* x, int64_t st
 }
 constexpr int64_t kMostShort = hn::MaxLanes(hn::ScalableTag<float>());
 
+// kRowsTurned rows; a vector has an element of each.
+HWY_ATTR void SoftmaxTurned(float* out, const float* x, int64_t n, bool logarithm) {
+  const Lanes d;
+  alignas(64) Column columns[kMostTurned], powers[kMostTurned];
+  TurnIn(columns, x, n);
+  for (int64_t at = 0; at < kRowsTurned; at += kWidth) {
+    auto most = hn::Load(d, columns[0] + at), sum = hn::Zero(d);
+    for (int64_t k = 1; k < n; ++k) most = hn::Max(most, hn::Load(d, columns[k] + at));
+    for (int64_t k = 0; k < n; ++k) {
+      const auto lowered = hn::Sub(hn::Load(d, columns[k] + at), most), power = ExpOfNegative(d, lowered);
+      sum = hn::Add(sum, power);
+      hn::Store(power, d, powers[k] + at);
+      if (logarithm) hn::Store(lowered, d, columns[k] + at);
+    }
+    alignas(64) float logs[kRowsTurned];
+    hn::Store(sum, d, logs);
+    for (int64_t i = 0; logarithm && i < kWidth; ++i) logs[i] = Log(logs[i]);
+    const auto log = hn::Load(d, logs), factor = hn::Div(hn::Set(d, 1), sum);
+    for (int64_t k = 0; logarithm && k < n; ++k)
+      hn::Store(hn::Sub(hn::Load(d, columns[k] + at), log), d, columns[k] + at);
+    for (int64_t k = 0; !logarithm && k < n; ++k)
+      hn::Store(hn::Mul(hn::Load(d, powers[k] + at), factor), d, columns[k] + at);
+  }
+  TurnBack(out, columns, n);
+}
+
+void PackedRows(float* out, const float* x, int64_t rows, int64_t n, bool logarithm) {
+  for (; rows >= kRowsTurned; rows -= kRowsTurned, x += kRowsTurned * n, out += kRowsTurned * n) {
+    SoftmaxTurned(out, x, n, logarithm);
+  }
+  if (rows == 0) return;
+  alignas(64) float rest[kRowsTurned * kMostTurned];
+  std::fill(std::copy_n(x, rows * n, rest), rest + kRowsTurned * n, 0.0f);
+  SoftmaxTurned(rest, rest, n, logarithm);
+  std::copy_n(rest, rows * n, out);
+}
+
 double MaxF64(const double* x, int64_t n) {
   double most = -std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
@@ -162,12 +201,23 @@ void LowerBy(T* out, const T* x, const T* most, const T* log, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - most[i]) - log[i];
 }
 
-constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,    &ExpSumF32,      &Scale<float>, &MaxOf<float>,
-                                        &ExpAddF32, &ScaleBy<float>, &Lower<float>, &LowerBy<float>,
-                                        &ShortRows, kMostShort};
-constexpr SoftmaxLoops<double> kLoopsF64{
-    &MaxF64,          &ExpSumF64,     &Scale<double>,   &MaxOf<double>, &ExpAddF64,
-    &ScaleBy<double>, &Lower<double>, &LowerBy<double>, nullptr,        0};
+template <class T>
+void Logs(T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = Log(x[i]);
+}
+template <class T>
+void Inverses(T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = 1 / x[i];
+}
+
+constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,      &ExpSumF32,       &Scale<float>, &MaxOf<float>,
+                                        &ExpAddF32,   &ScaleBy<float>,  &Lower<float>, &LowerBy<float>,
+                                        &Logs<float>, &Inverses<float>, &ShortRows,    kMostShort,
+                                        &PackedRows};
+constexpr SoftmaxLoops<double> kLoopsF64{&MaxF64,       &ExpSumF64,        &Scale<double>, &MaxOf<double>,
+                                         &ExpAddF64,    &ScaleBy<double>,  &Lower<double>, &LowerBy<double>,
+                                         &Logs<double>, &Inverses<double>, nullptr,        0,
+                                         nullptr};
 const SoftmaxLoops<float>& LoopsF32() { return kLoopsF32; }
 const SoftmaxLoops<double>& LoopsF64() { return kLoopsF64; }
 

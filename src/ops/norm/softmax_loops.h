@@ -17,11 +17,16 @@ struct SoftmaxLoops {
   // Of logarithms: out = x - most - log, which is one number, or one for each row.
   void (*lower)(T* out, const T* x, T most, T log, int64_t n);
   void (*lower_by)(T* out, const T* x, const T* most, const T* log, int64_t n);
+  // Of each x, which is its place, too.
+  void (*logs)(T* x, int64_t n);
+  void (*inverses)(T* x, int64_t n);
   // The whole, for rows of at most `most_short` elements, whose first ones lie `step`s apart. 0: there is no
   // such.
   void (*short_rows)(T* out, int64_t out_step, const T* x, int64_t step, int64_t rows, int64_t n,
                      bool logarithm);
   int64_t most_short;
+  // The same for packed rows of at most kMostTurned elements, many of them side by side. May be null.
+  void (*packed_rows)(T* out, const T* x, int64_t rows, int64_t n, bool logarithm);
 };
 
 const SoftmaxLoops<float>& BestSoftmaxLoopsF32();

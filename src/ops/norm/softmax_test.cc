@@ -59,6 +59,36 @@ TEST_P(Softmax, OddShapes) {
   }
 }
 
+void ExpectLogarithms(Sample& x, int dim, Sample& out) {
+  Sample want = out.Copied();
+  reference::ForEach(x.tensor.shape, [&](Shape i) {
+    reference::Real sum = 0, value = reference::Get(x.tensor, i);
+    Shape at = i;
+    for (i[dim] = 0; i[dim] < x.tensor.shape[dim]; ++i[dim]) sum += std::exp(reference::Get(x.tensor, i));
+    reference::Set(want.tensor, at, value - std::log(sum));
+  });
+  PlanRef plan = testing::NewPlan();
+  Operand in = x.BoundTo(*plan, Access::kRead, "x");
+  kernels::LogSoftmax(*plan, x.tensor.dtype, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
+  testing::RunPlan(*plan);
+  EXPECT_LE(testing::Distance(out.tensor, want.tensor), x.tensor.dtype == DType::kF16 ? 2e-3 : 3e-6)
+      << x.tensor.shape.ToString() << " dim " << dim;
+}
+
+TEST_P(Softmax, ManyShortRows) {
+  const testing::InPieces pieces;
+  for (int64_t size : {1, 2, 3, 4, 7, 16, 17, 31, 64, 65}) {
+    for (const Shape& shape : {Shape{7, size}, Shape{8, size}, Shape{53, size}, Shape{3, size, 1, 20}}) {
+      const int64_t dim = shape.rank() - (shape.rank() == 2 ? 1 : 3);
+      EXPECT_LE(SoftmaxError(DType::kF32, shape, Layout::kPacked, Layout::kPacked, dim, rng_), 4e-7)
+          << shape.ToString();
+      Sample x(DType::kF32, shape), out(DType::kF32, shape);
+      x.Randomise(rng_, 20);
+      ExpectLogarithms(x, static_cast<int>(dim), out);
+    }
+  }
+}
+
 // Of few rows side by side several elements are taken in one turn.
 TEST_P(Softmax, FewRowsSideBySide) {
   const testing::InPieces pieces;
@@ -107,35 +137,21 @@ TEST_P(Softmax, SpecialValues) {
 }
 
 TEST_P(Softmax, SpecialValuesOfShortRows) {
-  Sample in(DType::kF32, {3, 5}), out(DType::kF32, {3, 5});
-  auto* x = static_cast<float*>(in.tensor.data);
-  auto* y = static_cast<float*>(out.tensor.data);
-  std::fill(x, x + 15, -INFINITY);
-  x[4] = 3;
-  x[7] = NAN;
-  x[10] = 1e30f;
-  RunSoftmax(in, -1, out);
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(y[i], i == 4 ? 1 : 0);
-    EXPECT_TRUE(std::isnan(y[5 + i]));
-    EXPECT_EQ(y[10 + i], i == 0 ? 1 : 0);
+  for (int64_t rows : {3, 21}) {  // few, and so many that they are taken side by side
+    Sample in(DType::kF32, {rows, 5}), out(DType::kF32, {rows, 5});
+    auto* x = static_cast<float*>(in.tensor.data);
+    auto* y = static_cast<float*>(out.tensor.data);
+    std::fill(x, x + rows * 5, -INFINITY);
+    for (int64_t r = 0; r < rows; r += 3) x[r * 5 + 4] = 3, x[r * 5 + 7] = NAN, x[r * 5 + 10] = 1e30f;
+    RunSoftmax(in, -1, out);
+    for (int64_t r = 0; r < rows; r += 3, y += 15) {
+      for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(y[i], i == 4 ? 1 : 0);
+        EXPECT_TRUE(std::isnan(y[5 + i]));
+        EXPECT_EQ(y[10 + i], i == 0 ? 1 : 0);
+      }
+    }
   }
-}
-
-void ExpectLogarithms(Sample& x, int dim, Sample& out) {
-  Sample want = out.Copied();
-  reference::ForEach(x.tensor.shape, [&](Shape i) {
-    reference::Real sum = 0, value = reference::Get(x.tensor, i);
-    Shape at = i;
-    for (i[dim] = 0; i[dim] < x.tensor.shape[dim]; ++i[dim]) sum += std::exp(reference::Get(x.tensor, i));
-    reference::Set(want.tensor, at, value - std::log(sum));
-  });
-  PlanRef plan = testing::NewPlan();
-  Operand in = x.BoundTo(*plan, Access::kRead, "x");
-  kernels::LogSoftmax(*plan, x.tensor.dtype, in, dim, out.BoundTo(*plan, Access::kWrite, "out"));
-  testing::RunPlan(*plan);
-  EXPECT_LE(testing::Distance(out.tensor, want.tensor), x.tensor.dtype == DType::kF16 ? 2e-3 : 3e-6)
-      << x.tensor.shape.ToString() << " dim " << dim;
 }
 
 TEST_P(Softmax, Logarithms) {
