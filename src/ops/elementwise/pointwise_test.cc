@@ -124,6 +124,35 @@ TEST_P(Pointwise, SpecialValues) {
   EXPECT_EQ(At(kernels::Round, -1.5f), -2);
 }
 
+TEST_P(Pointwise, ExponentialsOfDoubles) {
+  const std::vector<double> values = {0,      1e-300, -1e-10, 0.3,      -0.34,     0.35,   -1,  9.7,
+                                      -19.9,  20.1,   300,    -707.9,   709.7,     709.79, 1e4, -720,
+                                      -745.1, -746,   -1e9,   INFINITY, -INFINITY, NAN};
+  const auto n = static_cast<int64_t>(values.size());
+  Sample in(DType::kF64, {n}), out(DType::kF64, {n});
+  std::copy(values.begin(), values.end(), static_cast<double*>(in.tensor.data));
+  const auto expect = [&](UnaryKernel kernel, Real (*exact)(Real), double least) {
+    PlanRef plan = testing::NewPlan();
+    Operand self = in.BoundTo(*plan, Access::kRead, "self");
+    kernel(*plan, DType::kF64, self, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    for (int64_t i = 0; i < n; ++i) {
+      const double got = static_cast<double*>(out.tensor.data)[i];
+      const auto want = static_cast<double>(exact(values[static_cast<size_t>(i)]));
+      if (std::isfinite(want)) {
+        EXPECT_LE(std::fabs(got - want), std::max(5e-16 * std::fabs(want), least))
+            << values[static_cast<size_t>(i)];
+      } else {
+        EXPECT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << values[static_cast<size_t>(i)];
+      }
+    }
+  };
+  expect(
+      kernels::Exp, [](Real x) { return std::exp(x); }, 5e-324);  // the least number
+  expect(
+      kernels::Tanh, [](Real x) { return std::tanh(x); }, 0);
+}
+
 struct Operator {
   const char* name;
   BinaryKernel kernel;

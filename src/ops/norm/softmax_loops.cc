@@ -159,8 +159,8 @@ void PackedRows(float* out, const float* x, int64_t rows, int64_t n, bool logari
     SoftmaxTurned(out, x, n, logarithm);
   }
   if (rows == 0) return;
-  alignas(64) float rest[kRowsTurned * kMostTurned];
-  std::fill(std::copy_n(x, rows * n, rest), rest + kRowsTurned * n, 0.0f);
+  alignas(64) float rest[kRowsTurned * kMostTurned] = {};
+  std::copy_n(x, rows * n, rest);
   SoftmaxTurned(rest, rest, n, logarithm);
   std::copy_n(rest, rows * n, out);
 }
