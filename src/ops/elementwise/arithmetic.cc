@@ -44,7 +44,6 @@
   X(NotEqual, a != b, OneTrue)
 #define BELAY_TERNARY_OPERATORS(X)             \
   X(Select, a != 0 ? b : c)                    \
-  X(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a)) \
   X(AddScaledProduct, a + p * b * c)           \
   X(Interpolate, a + c * (b - a))
 // clang-format on
@@ -76,13 +75,27 @@ BELAY_TRUTH_LOOP(SameTruth, std::min<T>(a, 1) ^ std::min<T>(b, 1) ^ 1)
 BELAY_TRUTHS(BELAY_DEFINE_TRUTH)
 BELAY_TERNARY_OPERATORS(BELAY_DEFINE_TERNARY)
 
+BELAY_TERNARY_LOOP(Clip, a < b ? (b < c ? b : c) : (a > c ? c : a))
+// Between two values for all.
+inline void ClipOfRest(void* out, const void* const* in, const LoopAttributes&, int64_t n) {
+  auto* o = static_cast<float*>(out);
+  const auto* x = static_cast<const float*>(in[0]);
+  const float low = *static_cast<const float*>(in[1]), high = *static_cast<const float*>(in[2]);
+  const float least = low < high ? low : high;
+  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {
+    const float upper = x[i] > high ? high : x[i];
+    o[i] = x[i] < low ? least : upper;
+  }
+}
+PointwiseLoops ClipLoops() { return {BELAY_EACH_LOOP_AND_BYTES(Clip, int8_t), .f32_of_rest = &ClipOfRest}; }
+
 BELAY_BINARY_LOOP(RealDiv, a / b)
 BELAY_LOOPS_OF_ONE(RealDiv, a / b)
 PointwiseLoops RealDivLoops() {
   return {.f32 = &RealDivLoop<float>,
           .f64 = &RealDivLoop<double>,
           .f32_of_first = &RealDivOfFirst,
-          .f32_of_second = &RealDivOfSecond};
+          .f32_of_rest = &RealDivOfSecond};
 }
 BELAY_TERNARY_LOOP(AddScaledQuotient, a + p * b / c)
 BELAY_LOOPS_OF_FLOATS(AddScaledQuotient)
@@ -98,6 +111,7 @@ namespace belay::ops {
 BELAY_BINARY_OPERATORS(BELAY_EXPORT_LOOPS)
 BELAY_COMPARISONS(BELAY_EXPORT_LOOPS)
 BELAY_TERNARY_OPERATORS(BELAY_EXPORT_LOOPS)
+BELAY_SIMD_EXPORT(ClipLoops);
 BELAY_SIMD_EXPORT(RealDivLoops);
 BELAY_SIMD_EXPORT(AddScaledQuotientLoops);
 

@@ -94,7 +94,7 @@
 #define BELAY_LOOPS_OF_ALL_AND_ONE(Name, SignedByte)                                     \
   PointwiseLoops Name##Loops() {                                                         \
     return {BELAY_EACH_LOOP_AND_BYTES(Name, SignedByte), .f32_of_first = &Name##OfFirst, \
-            .f32_of_second = &Name##OfSecond};                                           \
+            .f32_of_rest = &Name##OfSecond};                                             \
   }
 #define BELAY_LOOPS_OF_TRUTHS(Name, on_truths)                                                  \
   PointwiseLoops Name##Loops() {                                                                \

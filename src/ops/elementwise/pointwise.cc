@@ -209,9 +209,11 @@ struct PointwiseBody {
 
   // Takes the loop of one value where all other operands lie as it takes them.
   void FindLoopOfOne(const PointwiseLoops& loops, DType compute, unsigned ones, unsigned packed) {
-    if (direct || in_tiles || !result_direct || compute != DType::kF32 || inputs != 2) return;
-    if ((ones ^ packed) != 3) return;
-    const PointwiseLoop of_one = ones == 1 ? loops.f32_of_first : ones == 2 ? loops.f32_of_second : nullptr;
+    const unsigned all = (1u << inputs) - 1;
+    if (direct || in_tiles || !result_direct || compute != DType::kF32 || (ones ^ packed) != all) return;
+    const PointwiseLoop of_one = ones == 1         ? loops.f32_of_first
+                                 : ones == all - 1 ? loops.f32_of_rest
+                                                   : nullptr;
     if (of_one != nullptr) loop = of_one, direct = true;
   }
 

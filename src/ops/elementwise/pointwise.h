@@ -43,8 +43,8 @@ struct PointwiseLoops {
   // The results are bytes 0 and 1, whatever is computed (but of c64, whose results are of that type).
   bool gives_truths = false;
   PointwiseLoop c64 = nullptr;
-  // Of f32 where the first or the second of two operands is one value for all elements.
-  PointwiseLoop f32_of_first = nullptr, f32_of_second = nullptr;
+  // Of f32 where the first of two operands is one value for all elements, or each but the first.
+  PointwiseLoop f32_of_first = nullptr, f32_of_rest = nullptr;
 };
 
 // Operands broadcast to `out`; they are converted to `compute`, and so is the result before it is

@@ -295,6 +295,24 @@ TEST_P(Pointwise, BytesWithASignAreComputedAsBytes) {
       [](Real a) { return std::clamp(a, Real{-7}, Real{100}); });
 }
 
+TEST_P(Pointwise, BetweenTwoValuesForAll) {
+  for (auto [least, most] : {std::pair{-1.0f, 2.0f}, {2.0f, -1.0f}}) {  // the upper bound wins
+    Sample x(DType::kF32, {1003}), low(DType::kF32, {1}), high(DType::kF32, {1}), out(DType::kF32, {1003});
+    x.Randomise(rng_, 5);
+    auto *from = testing::Floats(x), *to = testing::Floats(out);
+    from[7] = NAN, testing::Floats(low)[0] = least, testing::Floats(high)[0] = most;
+    PlanRef plan = testing::NewPlan();
+    Operand in = x.BoundTo(*plan, Access::kRead, "x"), min = low.BoundTo(*plan, Access::kRead, "min"),
+            max = high.BoundTo(*plan, Access::kRead, "max");
+    kernels::Clamp(*plan, DType::kF32, in, min, max, out.BoundTo(*plan, Access::kWrite, "out"));
+    testing::RunPlan(*plan);
+    EXPECT_TRUE(std::isnan(to[7]));
+    for (int64_t i = 0; i < 1003; ++i) {
+      if (i != 7) EXPECT_EQ(to[i], std::min(std::max(from[i], least), most)) << from[i];
+    }
+  }
+}
+
 TEST_P(Pointwise, IntegerDivisionNeverTraps) {
   Sample a(DType::kI32, {4}), b(DType::kI32, {4}), out(DType::kI32, {4});
   const int32_t left[] = {7, INT32_MIN, -7, 0}, right[] = {0, -1, 2, 0};

@@ -6,6 +6,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/math-inl.h"
+#include "ops/layout/square.h"
 #include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_FOLD_ONCE
@@ -217,9 +218,10 @@ void Turn(T* turned, const T* x, int64_t n) {
   if (n == 2) return TurnOf<T, 2>(turned, x);
   if (n == 3) return TurnOf<T, 3>(turned, x);
   if (n == 4) return TurnOf<T, 4>(turned, x);
-  for (int64_t r = 0; r < kSideBySide; ++r) {
-    for (int64_t k = 0; k < n; ++k) turned[k * kSideBySide + r] = x[r * n + k];
-  }
+  if (n == 1) return TurnOf<T, 1>(turned, x);
+  constexpr auto kElement = static_cast<int64_t>(sizeof(T));
+  TurnBySquares<T>(reinterpret_cast<const char*>(x), n * kElement, reinterpret_cast<char*>(turned),
+                   kSideBySide * kElement, kSideBySide, n);
 }
 
 // Lane by lane as FoldLanes has few of them, so that a row's result is the same however it is folded.
