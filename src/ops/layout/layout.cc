@@ -9,6 +9,7 @@
 #include "ops/layout/checks.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/rearranged.h"
+#include "ops/layout/shuffled.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/layout/transposed.h"
 #include "ops/rules.h"
@@ -49,7 +50,7 @@ void PlanCopyOf(Plan& plan, const Operand& self, const Tensor& view, const Opera
   CheckShape(out, view.shape);
   if (view.empty()) return;
   Operand viewed{&view, nullptr, self.binding, self.name};
-  if (PlanTransposed(plan, viewed, out)) return;
+  if (PlanTransposed(plan, viewed, out) || PlanShuffledCopy(plan, viewed, out)) return;
   plan.SetCost(20 + static_cast<uint64_t>(view.count()) / 4);
   plan.SetBody(CopyOnly{StridedCopy(*out.tensor, view), {out.binding, self.binding}});
 }
@@ -252,8 +253,9 @@ void Repeat(Plan& plan, DType compute, const Operand& self, std::span<const int6
   }
   if (const std::optional<TiledViews> views = ViewsOfTiles(view, repeats, *out.tensor)) {
     CheckSameType(self, out);
-    return Copy(plan, compute, {&views->in, nullptr, self.binding, self.name},
-                {&views->out, nullptr, out.binding, out.name});
+    const Operand from{&views->in, nullptr, self.binding, self.name};
+    const Operand to{&views->out, nullptr, out.binding, out.name};
+    return PlanShuffledCopy(plan, from, to) ? void() : Copy(plan, compute, from, to);
   }
   std::vector<AxisMap> maps;
   for (int d = 0; d < rank; ++d) maps.push_back(TiledMap(view.shape[d], repeats[static_cast<size_t>(d)]));

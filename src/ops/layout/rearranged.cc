@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/memory_limit.h"
 #include "base/parallel.h"
+#include "ops/layout/moved_axes.h"
 #include "ops/layout/moves.h"
+#include "ops/layout/shuffled.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -22,14 +24,9 @@ struct Run {
   bool filled;
 };
 
-struct Axis {
-  int64_t size = 1, step = 0;    // of the result, in bytes
-  std::vector<int64_t> sources;  // bytes, kNoSource
-};
-
 struct RearrangedBody {
-  std::vector<Axis> outer;  // outermost first
-  Axis inner;
+  std::vector<MovedAxis> outer;  // outermost first
+  MovedAxis inner;
   std::vector<Run> runs;  // of `inner`; none where its elements are better picked one by one
   bool gaps = false;      // of `inner`
   int64_t times = 0;      // that each element of the source stands in `inner`, packed, one behind the other
@@ -43,45 +40,12 @@ struct RearrangedBody {
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
     int64_t grain = std::max<int64_t>(1, 256 * 1024 / (inner.size * element));
-    const size_t rank = outer.size();
     ParallelFor(rows, grain, [&](int64_t begin, int64_t end) {
-      Cursor at = CursorAt(begin);
+      AxesCursor at(outer, begin);
       Placed last;
-      for (int64_t row = begin; row < end; ++row, Advance(at)) {
-        Place(out + at.out[rank], in + at.in[rank], at.filled[rank] != 0, last);
-      }
+      for (int64_t row = begin; row < end; ++row, at.Advance())
+        Place(out + at.out(), in + at.in(), at.filled(), last);
     });
-  }
-
-  // A row of the result by its index in each outer dimension. Behind dimension d: the sums of what dimensions
-  // [0, d) add to the places of both, and how many of these have no source.
-  struct Cursor {
-    std::array<int64_t, tensor::kMaxRank> index = {};
-    std::array<int64_t, tensor::kMaxRank + 1> out = {}, in = {}, filled = {};
-  };
-
-  Cursor CursorAt(int64_t row) const {
-    Cursor at;
-    for (size_t d = outer.size(); d-- > 0; row /= outer[d].size) at.index[d] = row % outer[d].size;
-    SumFrom(at, 0);
-    return at;
-  }
-
-  void SumFrom(Cursor& at, size_t first) const {
-    for (size_t d = first; d < outer.size(); ++d) {
-      const int64_t source = outer[d].sources[static_cast<size_t>(at.index[d])];
-      at.out[d + 1] = at.out[d] + at.index[d] * outer[d].step;
-      at.in[d + 1] = at.in[d] + std::max<int64_t>(source, 0);
-      at.filled[d + 1] = at.filled[d] + (source == kNoSource);
-    }
-  }
-
-  void Advance(Cursor& at) const {
-    size_t d = outer.size();
-    while (d-- > 0) {
-      if (++at.index[d] < outer[d].size) return SumFrom(at, d);
-      at.index[d] = 0;
-    }
   }
 
   // The last row, which another may be a copy of. An empty source may lie at nullptr, so it is the result
@@ -140,15 +104,9 @@ struct RearrangedBody {
   }
 };
 
-bool IsIdentity(const AxisMap& map, int64_t size) {
-  if (static_cast<int64_t>(map.size()) != size) return false;
-  for (int64_t i = 0; i < size; ++i) {
-    if (map[static_cast<size_t>(i)] != i) return false;
-  }
-  return true;
-}
-
-std::vector<Run> RunsOf(const std::vector<int64_t>& sources) {
+std::vector<Run> RunsOf(const MovedAxis& axis) {
+  if (axis.even()) return {{0, axis.size, 0, axis.in_step, false}};
+  const std::vector<int64_t>& sources = axis.sources;
   std::vector<Run> runs;
   for (size_t i = 0; i < sources.size(); ++i) {
     int64_t source = sources[i];
@@ -166,23 +124,6 @@ std::vector<Run> RunsOf(const std::vector<int64_t>& sources) {
   return runs;
 }
 
-// How often each element stands there in a row of such, packed; 0 where that is not so.
-int64_t TimesOf(const std::vector<int64_t>& sources, int64_t element) {
-  size_t times = 1;
-  while (times < sources.size() && sources[times] == sources[0]) ++times;
-  if (times == 1 || sources.size() % times != 0) return 0;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i] != sources[0] + static_cast<int64_t>(i / times) * element) return 0;
-  }
-  return static_cast<int64_t>(times);
-}
-
-Axis AxisOf(const AxisMap& map, int64_t out_step, int64_t in_step) {
-  Axis axis{static_cast<int64_t>(map.size()), out_step, {}};
-  for (int64_t source : map) axis.sources.push_back(source == kNoSource ? kNoSource : source * in_step);
-  return axis;
-}
-
 std::vector<char> Pattern(const void* fill, int64_t bytes) {
   std::vector<char> pattern(static_cast<size_t>(bytes) * 256, 0);
   for (size_t i = 0; fill != nullptr && i < 256; ++i) {
@@ -194,10 +135,10 @@ std::vector<char> Pattern(const void* fill, int64_t bytes) {
 void ChooseInner(RearrangedBody& body) {
   const std::vector<int64_t>& sources = body.inner.sources;
   body.gaps = std::count(sources.begin(), sources.end(), kNoSource) != 0;
-  body.runs = RunsOf(sources);
+  body.runs = RunsOf(body.inner);
   if (body.runs.size() > 4 && body.runs.size() * 4 > sources.size()) body.runs.clear();
   if (body.runs.empty() && !body.gaps && body.inner.step == body.element)
-    body.times = TimesOf(sources, body.element);
+    body.times = TimesOf(body.inner, body.element);
 }
 
 [[noreturn]] void FailPad(int64_t size, int64_t before, int64_t after, const char* why) {
@@ -275,30 +216,35 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
          NameOf(to.dtype));
   }
   if (to.empty()) return;
+  const auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
+  MovedAxes moved;
+  for (int d = 0; d < to.shape.rank(); ++d)
+    moved.Add(maps[static_cast<size_t>(d)], to.strides[d] * bytes, from.strides[d] * bytes);
+  const auto* one = static_cast<const char*>(fill);
+  if (PlanShuffled(plan, moved,
+                   {bytes, to.offset * bytes, from.offset * bytes, out.binding, self.binding, one}))
+    return;
   RearrangedBody body;
-  auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   body.element = bytes;
   body.fill = Pattern(fill, bytes);
-  int rank = to.shape.rank();
-  // Whole rows of both sides move together.
-  while (rank > 1 && to.strides[rank - 1] * bytes == body.element &&
-         from.strides[rank - 1] * bytes == body.element &&
-         IsIdentity(maps[static_cast<size_t>(rank - 1)], from.shape[rank - 1])) {
-    body.element *= to.shape[--rank];
+  body.outer = std::move(moved.axes);
+  const auto is_row = [&](const MovedAxis& axis) {
+    return axis.even() && axis.step == bytes && axis.in_step == bytes;
+  };
+  if (body.outer.size() > 1 && is_row(body.outer.back())) {  // whole rows of both sides move together
+    body.element *= body.outer.back().size;
+    body.outer.pop_back();
   }
-  for (int d = 0; d < rank; ++d) {
-    Axis axis = AxisOf(maps[static_cast<size_t>(d)], to.strides[d] * bytes, from.strides[d] * bytes);
-    if (d + 1 == rank) {
-      body.inner = std::move(axis);
-    } else {
-      body.rows *= axis.size;
-      body.outer.push_back(std::move(axis));
-    }
+  if (body.outer.empty()) {
+    body.inner = {1, bytes, 0, {}};
+  } else {
+    body.inner = std::move(body.outer.back());
+    body.outer.pop_back();
   }
-  if (rank == 0) body.inner = {1, bytes, {0}};
+  for (const MovedAxis& axis : body.outer) body.rows *= axis.size;
   ChooseInner(body);
   body.offsets[0] = to.offset * bytes;
-  body.offsets[1] = from.offset * bytes;
+  body.offsets[1] = from.offset * bytes + moved.first;
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   plan.SetCost(50 + static_cast<uint64_t>(to.count()) / 2);
