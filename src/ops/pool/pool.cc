@@ -263,7 +263,7 @@ PoolSpans AdaptiveSpans(int64_t in, int64_t out) {
 void PlanPool(Plan& plan, const PoolArgs& args) {
   if (args.out.tensor->empty()) return;
   const PoolShape shape = ShapeOf(args);
-  if (PlanPlanePool(plan, args, shape)) return;
+  if (PlanTurnedPool(plan, args, shape) || PlanPlanePool(plan, args, shape)) return;
   // f32 holds the small integers exactly, f64 all that matter here.
   const DType type = args.input.dtype();
   const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;

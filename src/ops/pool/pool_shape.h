@@ -20,4 +20,7 @@ struct PoolShape {
 // planned.
 bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape);
 
+// The same of planes that are turned so that they lie side by side, with places, too: of short rows.
+bool PlanTurnedPool(Plan& plan, const PoolArgs& args, const PoolShape& shape);
+
 }  // namespace belay::ops
