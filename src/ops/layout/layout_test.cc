@@ -441,5 +441,19 @@ TEST(Layout, HalvesAreTurnedOnTheirWay) {
   simd::SetLevel(9);
 }
 
+TEST(Moves, PicksElementsOfEverySize) {
+  for (int64_t bytes = 1; bytes <= 300; bytes += bytes < 40 ? 1 : 13) {
+    const std::vector<int64_t> offsets = {3, 0, 1700, 3 + bytes, 64, 65};
+    std::vector<char> from(3000), to(offsets.size() * static_cast<size_t>(bytes + 2), '*');
+    for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<char>(i * 7 + i / 256);
+    PickRow(to.data(), bytes + 2, from.data(), offsets.data(), std::ssize(offsets), bytes);
+    for (size_t i = 0; i < offsets.size(); ++i) {
+      const char* at = to.data() + i * static_cast<size_t>(bytes + 2);
+      ASSERT_TRUE(std::equal(at, at + bytes, from.data() + offsets[i])) << bytes << " bytes, element " << i;
+      ASSERT_TRUE(at[bytes] == '*' && at[bytes + 1] == '*') << bytes;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace belay::ops

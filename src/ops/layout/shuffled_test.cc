@@ -103,7 +103,7 @@ TEST(Shuffled, RearrangesAsItsMapsSay) {
   const testing::InPieces pieces;
   std::mt19937 rng(11);
   const DType types[] = {DType::kI8, DType::kI16, DType::kI32, DType::kI64};
-  for (int turn = 0; turn < 600; ++turn) {
+  for (int turn = 0; turn < 240; ++turn) {
     const DType type = types[turn % 4];
     const int rank = 1 + static_cast<int>(rng() % 4);
     tensor::Shape shape, result;

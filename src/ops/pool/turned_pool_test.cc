@@ -120,7 +120,7 @@ class TurnedPool : public testing::SimdLevels {};
 TEST_P(TurnedPool, SmallPlanesOfOneToThreeDimensions) {
   const testing::InPieces pieces;
   std::mt19937 rng(21);
-  for (int turn = 0; turn < 150; ++turn) {
+  for (int turn = 0; turn < 60; ++turn) {
     const int rank = 1 + turn % 3;
     ExpectAsDefined(Drawn(rng, rank, rank == 3 ? 9 : 20), rng, turn % 5 == 0);
     if (HasFatalFailure()) return;
@@ -131,7 +131,7 @@ TEST_P(TurnedPool, SmallPlanesOfOneToThreeDimensions) {
 TEST_P(TurnedPool, PlacesInLargePlanes) {
   const testing::InPieces pieces;
   std::mt19937 rng(22);
-  for (int turn = 0; turn < 4; ++turn) {
+  for (int turn = 0; turn < 3; ++turn) {
     DrawnPool p;
     p.with_places = true, p.places_in_plane = turn % 2 == 0;
     p.in = p.out = {1, 3};
