@@ -115,6 +115,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
   ++host_changes_;
   if (window_.wanted()) RememberLearned(stream, position);
   if (sources_.any()) EndSources();
+  if (gates_.any()) gates_.Forget([&](const Epoch& gate) { return host_.Knows(gate); });
   if (host_pages_.any()) {
     host_pages_.CloseAgain();
     host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
@@ -207,6 +208,9 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     host_pages_.Open([&](const HostPages::Closed& closed) { return clock.Knows(closed.by.by); });
   if (seen && sources_.any())
     sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
+  const bool calls = touches.unknown && (task.type->task_class == rt::TaskClass::kHostCall ||
+                                         task.type->task_class == rt::TaskClass::kLaunch);
+  if (calls) gates_.Add({&stream, position, {line.index, position}, SiteOf(task, stream.id())});
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
   if (!known || touches.unknown || (touches.accesses.empty() && touches.some.empty())) return;
   const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
@@ -225,7 +229,7 @@ void Race::HostDoes(const rt::Task& task) {
   const bool in_callback = core_.in_callback();
   if (in_callback && !follows_writes_ && !sources_.any()) return;
   const Touches touches(*this, task);
-  std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   std::optional<uint32_t> site;
   if (window_.wanted() && !in_callback) site = SiteOf(task, Site::kHost);
   const Spot spot = site ? SpotOfHost(*site) : Spot();
@@ -233,13 +237,16 @@ void Race::HostDoes(const rt::Task& task) {
   FollowSources(task, touches, {});
   if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
   ++tally_.host_accesses;
+  std::vector<Conflict> conflicts;
   for (const Access& access : touches.accesses) {
     shadow_.Check(
         access.bytes, access.writes, [&](const Mark& before) { return host_.Knows(before.by); },
-        [&](const Conflict& conflict) {
-          if (!site) site = SiteOf(task, Site::kHost);
-          Tell(conflict, *site, spot);
-        });
+        [&](const Conflict& conflict) { conflicts.push_back(conflict); });
+  }
+  if (!conflicts.empty() && !site) site = SiteOf(task, Site::kHost);
+  for (const Conflict& conflict : conflicts) {
+    if (told_.contains({conflict.first.site, *site}) || MayComeFirst(conflict.first, guard)) continue;
+    Tell(conflict, *site, spot);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "base/handle_table.h"
 #include "layers/race/aliases.h"
 #include "layers/race/clock.h"
+#include "layers/race/gates.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/idle_waits.h"
@@ -135,6 +136,7 @@ class Race final : public rt::Observer {
   Spot SpotOfHost(uint32_t site);
   void WriteGraph(uint32_t model, const rt::TaskGraph& graph);
   void NoteWait(const rt::Stream& stream, uint64_t position);
+  bool MayComeFirst(const Mark& task, std::unique_lock<std::mutex>& guard);
   // By digests of what copies read of the host's memory.
   void FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at);
   void BeginSources(const std::vector<Access>& accesses, const Mark& mark);
@@ -142,7 +144,7 @@ class Race final : public rt::Observer {
   void TellSource(const Sources::Source& source);
   bool WatchesHost();
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
-  void TellHost(const Bytes& bytes, bool writes, const char* what);
+  void TellHost(const Bytes& bytes, bool writes, const char* what, std::unique_lock<std::mutex>& guard);
   void TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spot);
   bool IsJudgedThread() const;
   void Tidy();
@@ -217,6 +219,7 @@ class Race final : public rt::Observer {
   const bool follows_sources_;
   Sources sources_;
   Clock unknown_;  // tasks that may write anywhere
+  Gates gates_;
 };
 
 }  // namespace belay::race

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -61,8 +64,27 @@ uint32_t Race::SiteOfHost(const std::string& what) {
   return static_cast<uint32_t>(sites_.size() - 1);
 }
 
+// Whether a function of the program before the task may wait until the host has done what it does now. The
+// thread stands still meanwhile, and others may have the lock.
+bool Race::MayComeFirst(const Mark& task, std::unique_lock<std::mutex>& guard) {
+  if (!gates_.any()) return false;
+  const Line& line = lines_[task.by.stream];
+  Clock before = At(line, task.by.position).clock;
+  if (line.stream == nullptr) {  // a part of a launch
+    for (const Line& other : lines_) before.Learn({other.index, other.last});
+  }
+  std::vector<Gate> gates = gates_.Before(before);
+  if (gates.empty()) return false;
+  if (gates_.WaitForHost(gates)) return true;
+  guard.unlock();
+  gates = StandStillFor(std::move(gates));
+  guard.lock();
+  for (const Gate& gate : gates) gates_.WaitsForHost(gate);
+  return !gates.empty();
+}
+
 // The program's stack may be one for signals, which is short.
-void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
+void Race::TellHost(const Bytes& bytes, bool writes, const char* what, std::unique_lock<std::mutex>& guard) {
   constexpr uint64_t kEnough = 128 << 10;
   const std::optional<HostPages::Closed> met = host_pages_.Find(bytes.begin, bytes.end, writes);
   if (!met || !IsJudgedThread()) return;
@@ -78,6 +100,7 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what) {
              {bytes.block, std::max(bytes.begin, met->begin), std::min(bytes.end, met->end)}},
             SiteOfHost(what),
             {}};
+  if (told_.contains({met->by.site, telling.site}) || MayComeFirst(met->by, guard)) return;
   telling.spot = SpotOfHost(telling.site);
   const auto tell = [](void* raw) -> void* {
     auto& telling = *static_cast<Telling*>(raw);
@@ -104,9 +127,9 @@ void Race::TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spo
 bool Race::HostFaults(uintptr_t address, bool writes) noexcept {
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(address), 1);
   if (block.kind != rt::MemoryKind::kPinned || block.serial == 0) return false;
-  std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   layers::Guarded([&] {
-    TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load");
+    TellHost({block.serial, address, address + 1}, writes, writes ? "store" : "load", guard);
     constexpr uintptr_t kPage = 4096;  // what else is stored there is not seen, and need not be told twice
     if (writes) sources_.Forget({block.serial, address / kPage * kPage, (address / kPage + 1) * kPage});
   });
@@ -119,10 +142,10 @@ void Race::SystemTouches(const Bytes& bytes, bool writes, const char* call) noex
   if (!host_pages_.any()) return;
   const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(bytes.begin), 1);
   if (block.kind != rt::MemoryKind::kPinned || !block.live || block.serial == 0) return;
-  std::lock_guard guard(lock_);
+  std::unique_lock guard(lock_);
   if (!host_pages_.Find(bytes.begin, bytes.end, writes)) return;
   layers::Guarded([&] {
-    TellHost({block.serial, bytes.begin, bytes.end}, writes, call);
+    TellHost({block.serial, bytes.begin, bytes.end}, writes, call, guard);
     if (writes) sources_.Forget({block.serial, bytes.begin, bytes.end});
   });
   host_pages_.Leave(bytes.begin, std::min(bytes.end, block.base + block.bytes));

@@ -28,6 +28,7 @@ NO_DIFFERENCE = {
     "OneWorkspaceForTwoStreams": "the operator leaves its workspace alone here",
     "ABufferComesRoundTooEarly": "the last round writes over the result of the first",
     "ATimeoutIsIgnored": "what was not waited for cannot run before the load",
+    "TheGateOpensBeforeTheStore": "no call comes between the gate and the store",
     "NoWordTellsTheHost": "the copy brings what is there already",
     "ASmallUploadIsFilledAgain": "the last copy is waited for",
     "AnEventTellsTooLittle": "the last copy is waited for",

@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "mistakes.h"
 
@@ -244,6 +246,49 @@ MISTAKE(AHostFunctionComesTooEarly, "race") {
   if (mended) call();
   while (!called) usleep(100);
   host[0] = At(0);  // [2]
+}
+
+// The function waits for the store, and what lies behind it on the stream comes later.
+MISTAKE(TheGateOpensBeforeTheStore, "race") {
+  static std::atomic<bool> open;
+  open = false;
+  OK(aclrtLaunchHostFunc(
+      a,
+      [](void*) {
+        while (!open) std::this_thread::yield();
+      },
+      nullptr));
+  Copy(x, pinned, a);  // [1]
+  if (!mended) open = true;
+  At(100) = 1;  // [2]
+  open = true;
+}
+
+// A thread that has the block from one function of the stream to the next, and hands it on as they wait for
+// it.
+MISTAKE(AThreadStoresForAFunctionThatGoesOn, "race") {
+  static std::atomic<int> asked, answered;
+  asked = answered = 0;
+  const int rounds = mended ? 3 : 1;
+  std::thread writer([rounds] {
+    for (int round = 1; round <= rounds; ++round) {
+      while (asked < round) std::this_thread::yield();
+      At(100) = static_cast<char>(round);  // [2]
+      answered = round;
+    }
+  });
+  for (int round = 0; round < rounds; ++round) {
+    Copy(pinned, x, a);
+    OK(aclrtLaunchHostFunc(
+        a,
+        [](void*) {
+          const int round = ++asked;
+          while (mended && answered < round) std::this_thread::yield();
+        },
+        nullptr));
+    Copy(y, pinned, a);  // [1]
+  }
+  writer.join();
 }
 
 // A word in memory orders: that what was before it is over the host sees when it sees the word. And copies

@@ -1,4 +1,7 @@
 // What the host does too early with memory that a copy is at, and the other way round.
+#include <atomic>
+#include <thread>
+
 #include "mistakes.h"
 
 using namespace mistakes;
@@ -146,4 +149,22 @@ MISTAKE(ABatchOfCopiesIsNotWaitedFor, "race") {
   OK(aclrtMemcpyBatchAsync(to, sizes, from, sizes, 2, &attribute, &first, 1, &failed, a));  // [1]
   if (mended) Link(a, b);
   Copy(z, y, b);  // [2]
+}
+
+// --- functions that a stream calls, and that wait for the host
+
+// What is on the stream behind the function comes when that has returned.
+MISTAKE(TheGateOpensBeforeTheUpload, "race") {
+  static std::atomic<bool> open;
+  open = false;
+  OK(aclrtLaunchHostFunc(
+      a,
+      [](void*) {
+        while (!open) std::this_thread::yield();
+      },
+      nullptr));
+  Copy(y, x, a);  // [1]
+  if (!mended) open = true;
+  OK(aclrtMemcpy(x, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));  // [2]
+  open = true;
 }

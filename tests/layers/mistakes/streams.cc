@@ -202,8 +202,8 @@ MISTAKE(ATimeoutIsIgnored, "race") {
   Fill(x, a);  // [1]
   if (mended) __atomic_store_n(&go, true, __ATOMIC_RELEASE);
   TWIN(aclrtSynchronizeStreamWithTimeout(a, mended ? 60'000 : 1));
-  Read(x);  // [2]
   __atomic_store_n(&go, true, __ATOMIC_RELEASE);
+  Read(x);  // [2]
 }
 
 MISTAKE(ContextsOrderNothing, "race") {
