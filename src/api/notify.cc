@@ -30,7 +30,7 @@ void aclrtGetNotifyId(rt::Notify& notify, uint32_t* notifyId) { *notifyId = noti
 
 void aclrtNotifyBatchReset(aclrtNotify* notifies, size_t num) {
   for (size_t i = 0; i < num; ++i) Need<rt::Notify>(notifies[i], "notifies");
-  for (size_t i = 0; i < num; ++i) Need<rt::Notify>(notifies[i], "notifies")->Clear();
+  for (size_t i = 0; i < num; ++i) Need<rt::Notify>(notifies[i], "notifies")->Reset();
 }
 
 void aclrtNotifyGetExportKey(rt::Notify& notify, char* key, size_t len, uint64_t flags) {

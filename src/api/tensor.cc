@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/error_about.h"
 #include "runtime/memory.h"
+#include "runtime/observer.h"
 #include "tensor/codes.h"
 #include "tensor/objects.h"
 
@@ -56,6 +57,7 @@ const T* CheckedArray(const T* value, uint64_t size) {
   if (value == nullptr && size != 0) Fail(tensor::kNullArgument, "null-argument", "value is null");
   if (size > kMost) Fail(kInvalidArgument, "array-too-large", "size is {}", size);
   if (size != 0) rt::CheckRange(value, size * sizeof(T), "value");
+  rt::HostReads(value, size * sizeof(T));
   return value;
 }
 
@@ -132,6 +134,7 @@ void aclGetRawTensorAddr(const tensor::Tensor& tensor, void** addr) { *addr = te
 
 aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   if (value != nullptr) rt::CheckRange(value, 1, "value");
+  rt::HostReads(value, 1);
   return Create<aclScalar>(tensor::g_scalars, value, static_cast<tensor::DType>(dataType));
 }
 void aclDestroyScalar(const aclScalar* scalar) { Destroy(tensor::g_scalars, scalar); }

@@ -61,6 +61,7 @@ Buffer OnDevice(const Tensor& tensor, Scratch& scratch) {
   if (rt::Lookup(data).kind == rt::MemoryKind::kDevice) return {data, bytes};
   Buffer buffer = scratch.New(bytes);
   if (bytes != 0) {
+    rt::HostReads(data, bytes);
     rt::DeviceWrites writes;
     rt::CopyBytes(rt::View(buffer.data, bytes), data, bytes);
   }

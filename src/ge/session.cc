@@ -10,6 +10,7 @@
 #include "ge/tensor_impl.h"
 #include "graph/om/om.h"
 #include "runtime/context.h"
+#include "runtime/observer.h"
 
 namespace ge {
 
@@ -146,7 +147,10 @@ Status Session::RunGraphAsync(uint32_t graph_id, const std::vector<Tensor>& inpu
     auto session = FindSession(sessionId_);
     auto graph = session->Graph(graph_id);
     std::vector<Tensor> copies;
-    for (const Tensor& input : inputs) copies.push_back(input.Clone());
+    for (const Tensor& input : inputs) {
+      belay::rt::HostReads(input.GetData(), input.GetSize());
+      copies.push_back(input.Clone());
+    }
     session->later().Add(
         [session = session.get(), graph, copies = std::move(copies), callback = std::move(callback)] {
           std::vector<Tensor> outputs;

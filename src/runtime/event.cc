@@ -446,11 +446,11 @@ PollTask Event::PollOfRecord(int64_t limit_ns) const {
   if (shared_ != nullptr) {
     auto* done = reinterpret_cast<const uint64_t*>(&shared_->second());
     SharedIssue issue(shared_->first().load(std::memory_order_acquire));
-    return {done, issue.count, PollTest::kGreaterEqual, limit_ns,
-            std::make_shared<PeerWatch>(shared_, issue.member)};
+    return {done,  issue.count, PollTest::kGreaterEqual,
+            false, limit_ns,    std::make_shared<PeerWatch>(shared_, issue.member)};
   }
   static_assert(sizeof(external_done_) == sizeof(uint64_t));
-  return {external_word(), external_, PollTest::kGreaterEqual, limit_ns, nullptr};
+  return {external_word(), external_, PollTest::kGreaterEqual, false, limit_ns, nullptr};
 }
 
 void Event::WaitInCapture(Stream& stream, const CapturePoint& point) {

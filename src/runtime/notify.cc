@@ -39,7 +39,7 @@ struct NotifyTask {
   }
   void Run() const { set ? notify->Set() : notify->Clear(); }
   void Ranges(RangeVisitor& visit) const {
-    if (set) visit.Signals(notify->word());
+    if (set) visit.SetsFlag(notify->word());
   }
 };
 
@@ -60,6 +60,7 @@ HandleBits Notify::Make(Device& device, std::shared_ptr<SharedWords> words) {
     Fail(codes::kRtNoNotifyResource, "notify-limit",
          "device {} has its {} notifies; destroy some with aclrtDestroyNotify", device.id(), kMostPerDevice);
   }
+  if (Observers::any()) TellWrittenUnseen(&words->first());
   return g_notifies.Create(device, g_next_id.fetch_add(1), std::move(words));
 }
 
@@ -89,6 +90,11 @@ void Notify::Allow(std::span<const int32_t> pids) {
   if (words_->Allow(pids)) return;
   Fail(codes::kRtParamInvalid, "notify-not-exported",
        "notify {} was not exported; call aclrtNotifyGetExportKey first", id_);
+}
+
+void Notify::Reset() {
+  if (Observers::any()) TellWrittenUnseen(word());
+  Clear();
 }
 
 bool Notify::Promise() {
@@ -142,7 +148,8 @@ void Notify::WaitAndReset(Stream& stream, int64_t limit_ns) {
   NotifyTask clear(*this, false);
   // Replays have all that they wait for looked at, once at least.
   if (limit_ns > 0 || words_->shared() || stream.capture() != nullptr) TheEngine().NeedWatch();
-  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, limit_ns, watch_}));
+  const bool is_flag = words_->ours() && !words_->shared();
+  stream.Submit(MakeTask(PollTask{word, 1, PollTest::kEqual, is_flag, limit_ns, watch_}));
   stream.Submit(MakeTask(std::move(clear)));
 }
 

@@ -43,6 +43,7 @@ class Notify {
   void Record(Stream& stream);
   void WaitAndReset(Stream& stream, int64_t limit_ns);
   const void* word() const { return &words_->first(); }  // what is set
+  void Reset();                                          // at once, whatever streams do
   void Clear() { words_->first().store(0, std::memory_order_release); }
   void Set() {
     words_->first().store(1, std::memory_order_seq_cst);

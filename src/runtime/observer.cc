@@ -1,8 +1,22 @@
 #include "runtime/observer.h"
 
+#include "runtime/memory.h"
 #include "runtime/task.h"
 
 namespace belay::rt {
+
+namespace {
+
+struct HostReadTask {
+  static constexpr const char* kName = "load";
+  const void* src;
+  size_t bytes;
+
+  void Run() const {}
+  void Ranges(RangeVisitor& visit) const { visit.Reads(src, bytes); }
+};
+
+}  // namespace
 
 constinit std::atomic<Observer*> Observers::first_{nullptr};
 constinit std::atomic<bool> Observers::watch_runs_{false};
@@ -45,6 +59,13 @@ void TellWrittenUnseen(const void* p) noexcept {
 
 void TellRemark(const char* id, std::string_view sentence) noexcept {
   Observers::Tell([&](Observer& o) { o.Remarked({t_current_call, id, sentence}); });
+}
+
+// Most of what calls read so is on a stack.
+void TellHostReads(const void* p, size_t bytes) noexcept {
+  if (bytes == 0 || Lookup(p).kind == MemoryKind::kHost) return;
+  const Task task = MakeTask(HostReadTask{p, bytes});
+  Observers::Tell([&](Observer& o) { o.HostDoes(task); });
 }
 
 }  // namespace belay::rt

@@ -185,5 +185,12 @@ class Observers {
 [[gnu::cold, gnu::noinline]] void TellDestroyed(uint64_t handle) noexcept;
 [[gnu::cold, gnu::noinline]] void TellWrittenUnseen(const void* p) noexcept;
 [[gnu::cold, gnu::noinline]] void TellRemark(const char* id, std::string_view sentence) noexcept;
+[[gnu::cold, gnu::noinline]] void TellHostReads(const void* p, size_t bytes) noexcept;
+
+// What a call reads of the program's memory at once, before it does.
+inline void HostReads(const void* p, size_t bytes) noexcept {
+  if (Observers::any()) [[unlikely]]
+    TellHostReads(p, bytes);
+}
 
 }  // namespace belay::rt

@@ -29,6 +29,7 @@ struct PollTask {
   const uint64_t* address;  // CPU address (after View)
   uint64_t value;
   PollTest test;
+  bool is_flag = false;                       // of a notify that no other process has
   int64_t limit_ns = 0;                       // 0: none
   std::shared_ptr<PeerWatch> peer = nullptr;  // whom another process's words wait for, if they do
 
@@ -69,6 +70,7 @@ struct PollTask {
                     limit_ns / 1'000'000'000));
   }
   void Ranges(RangeVisitor& visit) const {
+    if (is_flag) return visit.WaitsForFlag(address);
     visit.Reads(address, 8);
     const bool counts = test == PollTest::kGreaterEqual && peer == nullptr;
     counts ? visit.WaitsForNumber(address, value) : visit.WaitsForUnknown();

@@ -71,6 +71,9 @@ class RangeVisitor {
   virtual void WaitsForNumber(const uint64_t* /*word*/, uint64_t /*least*/) { WaitsForUnknown(); }
   // It waits for what has no position yet: a value in memory, a record to come.
   virtual void WaitsForUnknown() {}
+  // It waits for a word that one task sets for each wait (a notify), of this process.
+  virtual void WaitsForFlag(const void* /*word*/) { WaitsForUnknown(); }
+  virtual void SetsFlag(const void* word) { Signals(word); }
   // It writes a word that others may wait for.
   virtual void Signals(const void* /*word*/) {}
   // It touches what nobody knows before it runs.

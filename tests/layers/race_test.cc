@@ -267,6 +267,54 @@ TEST_P(Right, AValueLetsAnotherStreamGo) {
   EXPECT_OK(aclrtMemcpy(host.data(), kBytes, y_, kBytes, ACL_MEMCPY_DEVICE_TO_HOST));
 }
 
+// The records are the waits', each in its turn, and the copies that come behind them come before the waits'.
+TEST_P(Right, NotifiesAreWaitedForAhead) {
+  aclrtNotify notify = nullptr;
+  EXPECT_OK(aclrtCreateNotify(&notify, 0));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
+    Copy(z_, y_, b_);
+    Copy(y_, x_, a_);
+    EXPECT_OK(aclrtRecordNotify(notify, a_));
+    EXPECT_OK(aclrtSynchronizeStream(b_));
+  }
+  EXPECT_OK(aclrtDestroyNotify(notify));
+}
+
+TEST_P(Right, ANotifyIsResetBetweenItsRecordAndItsWait) {
+  aclrtNotify notify = nullptr;
+  EXPECT_OK(aclrtCreateNotify(&notify, 0));
+  EXPECT_OK(aclrtRecordNotify(notify, a_));
+  EXPECT_OK(aclrtSynchronizeStream(a_));
+  EXPECT_OK(aclrtNotifyBatchReset(&notify, 1));
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
+  Copy(z_, y_, b_);
+  Copy(y_, x_, a_);
+  EXPECT_OK(aclrtRecordNotify(notify, a_));
+  EXPECT_OK(aclrtSynchronizeStream(b_));
+  EXPECT_OK(aclrtDestroyNotify(notify));
+}
+
+// A launch has had the record, so that the stream waits for the next one.
+TEST_P(Right, AWaitInAGraphHasARecordToo) {
+  aclrtNotify notify = nullptr;
+  EXPECT_OK(aclrtCreateNotify(&notify, 0));
+  EXPECT_OK(aclmdlRICaptureBegin(a_, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, a_, 0));
+  aclmdlRI model = nullptr;
+  EXPECT_OK(aclmdlRICaptureEnd(a_, &model));
+  EXPECT_OK(aclrtRecordNotify(notify, b_));
+  EXPECT_OK(aclmdlRIExecuteAsync(model, a_));
+  EXPECT_OK(aclrtSynchronizeStream(a_));
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
+  Copy(z_, y_, b_);
+  Copy(y_, x_, a_);
+  EXPECT_OK(aclrtRecordNotify(notify, a_));
+  EXPECT_OK(aclrtSynchronizeStream(b_));
+  EXPECT_OK(aclmdlRIDestroy(model));
+  EXPECT_OK(aclrtDestroyNotify(notify));
+}
+
 // A notify lets the other branch go on, which no edge of the graph says.
 TEST_P(Right, ANotifyOrdersBranchesOfAGraph) {
   aclrtNotify notify = nullptr;

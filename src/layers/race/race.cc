@@ -190,11 +190,13 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   Touches touches(*this, task);
   std::lock_guard guard(lock_);
   if (touches.WaitsForNumbers()) ResolveNumbers(&touches);
+  if (touches.WaitsForFlags()) ResolveFlags(&touches);
   ++tally_.tasks;
   if (follows_waits_) idle_waits_.Submitted(stream.id(), layers::ThisThread());
   if (task.type->task_class == rt::TaskClass::kLaunch) ++tally_.launches;
   Line& line = LineOf(stream);
   const bool known = Update(line, position, touches);
+  if (touches.SetsFlags()) NoteFlags(touches, line.now);
   const Spot spot{'s', stream.id(), position};
   std::optional<uint32_t> site;
   if (window_.wanted()) site = Remember(task, touches.waits, spot);
@@ -371,6 +373,10 @@ void Race::Destroyed(uint64_t handle) {
 // --- undefined bytes
 
 void Race::WrittenUnseen(const void* p) {
+  {
+    std::lock_guard guard(lock_);
+    flags_.erase(p);
+  }
   if (!follows_writes_ && !sources_.any()) return;
   const uint64_t serial = SerialOf(p);
   std::lock_guard guard(lock_);
@@ -488,7 +494,7 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
       }
     }
     const Touches touches(*this, graph.nodes()[n].task);
-    const bool waits = touches.open || touches.WaitsForNumbers();
+    const bool waits = touches.open || touches.WaitsForNumbers() || touches.WaitsForFlags();
     const bool known = !open[n] && (!waits || touches.collective);
     if (waits) open[n] = true;
     if (touches.unknown || touches.partly || !known) ++tally_.not_judged;

@@ -129,6 +129,8 @@ class Race final : public rt::Observer {
   uint32_t SiteOfHost(const std::string& what);
   // Records within launches, whose part that comes before them has a line of its own (race_records.cc).
   void ResolveNumbers(Touches* touches);
+  void ResolveFlags(Touches* touches);
+  void NoteFlags(const Touches& touches, const Knowledge& known);
   void JudgeParts(Line& line, uint64_t position, const Touches& touches, uint32_t site, const Spot& spot);
   // For the page, where one is asked for.
   [[gnu::cold]] uint32_t Remember(const rt::Task& task, const Waits& waits, const Spot& spot);  // its site
@@ -190,7 +192,14 @@ class Race final : public rt::Observer {
   };
   std::unordered_map<const uint64_t*, Record> records_;  // by the event's word
   std::atomic<bool> any_records_{false};
-  std::array<Line*, 16> latest_lines_{};  // by the stream's id
+  // Of a notify: what was known at the records that no wait has had yet, and how many waits have had none.
+  struct Flag {
+    Knowledge known;
+    bool set = false;
+    uint32_t owed = 0;
+  };
+  std::unordered_map<const void*, Flag> flags_;  // by its word
+  std::array<Line*, 16> latest_lines_{};         // by the stream's id
   Clock host_;
   uint64_t host_changes_ = 0;
   Shadow shadow_;

@@ -1,5 +1,6 @@
-// Records within a launch that streams outside wait for (ACL_EVENT_RECORD_EXTERNAL): what waits for one knows
-// the nodes that come before it to be over, and no others.
+// What has no position in a stream: records within a launch that streams outside wait for
+// (ACL_EVENT_RECORD_EXTERNAL), where what waits for one knows the nodes that come before it to be over, and
+// no others; and notifies.
 #include <algorithm>
 
 #include "layers/race/race.h"
@@ -20,6 +21,35 @@ void Race::ResolveNumbers(Touches* touches) {
       touches->records->learned.push_back(&number.knowledge);
       break;
     }
+  }
+}
+
+// A wait for a notify may be let through by any record of it that no wait has had yet, so that all of these
+// together are the most that it can know. Where there is none it will have a record to come, and nobody knows
+// what comes before it; nor where the wait stands within a launch.
+void Race::ResolveFlags(Touches* touches) {
+  for (const void* word : touches->records->flags) {
+    Flag& flag = flags_[word];
+    if (!flag.set) {
+      ++flag.owed;
+      touches->open = true;
+      continue;
+    }
+    touches->records->by_flags.Join(flag.known);
+    flag = {};
+  }
+  if (!touches->open) touches->records->learned.push_back(&touches->records->by_flags);
+}
+
+void Race::NoteFlags(const Touches& touches, const Knowledge& known) {
+  for (const void* word : touches.records->sets) {
+    Flag& flag = flags_[word];
+    if (flag.owed != 0) {
+      --flag.owed;
+      continue;
+    }
+    flag.known.Join(known);
+    flag.set = true;
   }
 }
 

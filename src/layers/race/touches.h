@@ -35,6 +35,8 @@ struct Race::Touches final : rt::RangeVisitor {
       : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
     if (race.aliases_.any()) AddInMemory();
+    // Within a launch a wait may stand between its accesses.
+    if (task.type->task_class == rt::TaskClass::kLaunch && WaitsForFlags()) open = true;
     collective = task.type->task_class == rt::TaskClass::kProgress;
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
@@ -77,6 +79,11 @@ struct Race::Touches final : rt::RangeVisitor {
   void WaitsForNumber(const uint64_t* word, uint64_t least) override {
     if (!race.any_records_.load(std::memory_order_acquire)) return WaitsForUnknown();
     InRecords().numbers.emplace_back(word, least);
+  }
+  void WaitsForFlag(const void* word) override { InRecords().flags.push_back(word); }
+  void SetsFlag(const void* word) override {
+    Signals(word);
+    InRecords().sets.push_back(word);
   }
   void PartUntil(const uint64_t* word, uint64_t least) override {
     InRecords().parts.push_back({word, least, accesses.size(), some.size()});
@@ -154,7 +161,7 @@ struct Race::Touches final : rt::RangeVisitor {
   size_t latest_read = SIZE_MAX, latest_write = SIZE_MAX;  // in that list
   std::vector<Bytes> maybe_written;
   Waits waits;
-  // Of records within launches, which few tasks have to do with.
+  // Of records within launches and of notifies, which few tasks have to do with.
   struct Part {
     const uint64_t* word;
     uint64_t least;
@@ -162,14 +169,19 @@ struct Race::Touches final : rt::RangeVisitor {
   };
   struct Records {
     std::vector<std::pair<const uint64_t*, uint64_t>> numbers;  // that it waits for
-    std::vector<const Knowledge*> learned;                      // by those, when they are resolved
-    std::vector<Part> parts;                                    // of a launch
+    std::vector<const void*> flags;                             // of notifies that it waits for
+    std::vector<const void*> sets;                              // and that it sets
+    Knowledge by_flags;
+    std::vector<const Knowledge*> learned;  // by those, when they are resolved
+    std::vector<Part> parts;                // of a launch
   };
   Records& InRecords() {
     if (records == nullptr) records = std::make_unique<Records>();
     return *records;
   }
   bool WaitsForNumbers() const { return records != nullptr && !records->numbers.empty(); }
+  bool WaitsForFlags() const { return records != nullptr && !records->flags.empty(); }
+  bool SetsFlags() const { return records != nullptr && !records->sets.empty(); }
   bool HasParts() const { return records != nullptr && !records->parts.empty(); }
   std::unique_ptr<Records> records;
   bool host = false;     // some accesses are to memory of the host

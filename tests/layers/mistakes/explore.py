@@ -29,6 +29,8 @@ NO_DIFFERENCE = {
     "ABufferComesRoundTooEarly": "the last round writes over the result of the first",
     "ATimeoutIsIgnored": "what was not waited for cannot run before the load",
     "TheGateOpensBeforeTheStore": "no call comes between the gate and the store",
+    "LengthsAreTakenBeforeTheyAreThere": "nothing is done with them",
+    "AScalarIsTakenBeforeItIsThere": "nothing is done with it",
     "NoWordTellsTheHost": "the copy brings what is there already",
     "ASmallUploadIsFilledAgain": "the last copy is waited for",
     "AnEventTellsTooLittle": "the last copy is waited for",

@@ -267,12 +267,12 @@ MISTAKE(TheGateOpensBeforeTheStore, "race") {
 // A thread that has the block from one function of the stream to the next, and hands it on as they wait for
 // it.
 MISTAKE(AThreadStoresForAFunctionThatGoesOn, "race") {
-  static std::atomic<int> asked, answered;
-  asked = answered = 0;
+  static std::atomic<int> asked, answered, submitted;
+  asked = answered = submitted = 0;
   const int rounds = mended ? 3 : 1;
   std::thread writer([rounds] {
     for (int round = 1; round <= rounds; ++round) {
-      while (asked < round) std::this_thread::yield();
+      while (asked < round || submitted < round) std::this_thread::yield();
       At(100) = static_cast<char>(round);  // [2]
       answered = round;
     }
@@ -287,6 +287,7 @@ MISTAKE(AThreadStoresForAFunctionThatGoesOn, "race") {
         },
         nullptr));
     Copy(y, pinned, a);  // [1]
+    ++submitted;
   }
   writer.join();
 }

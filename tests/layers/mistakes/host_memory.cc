@@ -151,6 +151,23 @@ MISTAKE(ABatchOfCopiesIsNotWaitedFor, "race") {
   Copy(z, y, b);  // [2]
 }
 
+// --- what calls read of the host's memory
+
+// As lengths of sequences that operators take.
+MISTAKE(LengthsAreTakenBeforeTheyAreThere, "race") {
+  auto* lengths = static_cast<int64_t*>(pinned) + 3;
+  Copy(lengths, x, a, 8 * sizeof *lengths);  // [1]
+  if (mended) Wait(a);
+  OK(aclDestroyIntArray(aclCreateIntArray(lengths, 8)));  // [2]
+}
+
+MISTAKE(AScalarIsTakenBeforeItIsThere, "race") {
+  auto* value = static_cast<float*>(pinned) + 5;
+  Copy(value, x, a, sizeof *value);  // [1]
+  if (mended) Wait(a);
+  OK(aclDestroyScalar(aclCreateScalar(value, ACL_FLOAT)));  // [2]
+}
+
 // --- functions that a stream calls, and that wait for the host
 
 // What is on the stream behind the function comes when that has returned.

@@ -182,6 +182,42 @@ MISTAKE(ANotifyIsRecordedButNotWaitedFor, "race") {
   Copy(y, x, b);  // [2]
 }
 
+MISTAKE(TheOtherNotifyIsWaitedFor, "race") {
+  aclrtNotify filled = nullptr, other = nullptr;
+  for (aclrtNotify* notify : {&filled, &other}) OK(aclrtCreateNotify(notify, 0));
+  Fill(x, a);  // [1]
+  OK(aclrtRecordNotify(filled, a));
+  OK(aclrtRecordNotify(other, c));
+  OK(aclrtWaitAndResetNotify(mended ? filled : other, b, 0));
+  Copy(y, x, b);  // [2]
+}
+
+MISTAKE(ANotifyIsRecordedTooEarly, "race") {
+  aclrtNotify filled = nullptr;
+  OK(aclrtCreateNotify(&filled, 0));
+  Fill(x, a);
+  if (!mended) OK(aclrtRecordNotify(filled, a));
+  Fill(y, a);  // [1]
+  if (mended) OK(aclrtRecordNotify(filled, a));
+  OK(aclrtWaitAndResetNotify(filled, b, 0));
+  Copy(z, y, b);  // [2]
+}
+
+// A block goes to and fro by two notifies. The second is set when it has been read.
+MISTAKE(ANotifyGivesABlockBackTooEarly, "race") {
+  aclrtNotify full = nullptr, empty = nullptr;
+  for (aclrtNotify* notify : {&full, &empty}) OK(aclrtCreateNotify(notify, 0));
+  for (int round = 0; round < 3; ++round) {
+    if (round > 0) OK(aclrtWaitAndResetNotify(empty, a, 0));
+    Fill(x, a);  // [2]
+    OK(aclrtRecordNotify(full, a));
+    OK(aclrtWaitAndResetNotify(full, b, 0));
+    if (!mended) OK(aclrtRecordNotify(empty, b));
+    Copy(round == 0 ? y : z, x, b);  // [1]
+    if (mended) OK(aclrtRecordNotify(empty, b));
+  }
+}
+
 MISTAKE(AValueIsWrittenButNotWaitedFor, "race") {
   Fill(x, a);  // [1]
   OK(aclrtValueWrite(z, 1, 0, a));
