@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/error_about.h"
 #include "base/thread.h"
 #include "runtime/callback_pool.h"
 #include "runtime/capture.h"
@@ -30,7 +31,7 @@ int64_t DeadlineOf(int32_t timeout_ms) {
 }
 
 void Surface(const std::optional<rt::TaskFailure>& failure) {
-  if (failure) Fail(failure->code, failure->id, "{}", failure->Explain());
+  if (failure) FailAbout(AboutOf(failure->error), failure->code, failure->id, "{}", failure->Explain());
 }
 
 void CheckNotEnded(const char* what) {

@@ -16,4 +16,14 @@ void ThrowFormatted(int code, const char* id, fmt::string_view sentence, fmt::fo
   throw Error(code, id, FormatOrNothing(sentence, args));
 }
 
+const void* AboutOf(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ErrorAbout& e) {
+    return e.about();
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 }  // namespace belay

@@ -1,6 +1,7 @@
 // An error about an address or a handle of the program's, for those who know more of it (runtime/observer.h).
 #pragma once
 
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,9 @@ class ErrorAbout final : public Error {
  private:
   const void* about_;
 };
+
+// Null: it is about none, or something else was thrown.
+const void* AboutOf(const std::exception_ptr& error) noexcept;
 
 // Empty without memory for it.
 std::string FormatOrNothing(fmt::string_view sentence, fmt::format_args args);

@@ -4,6 +4,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/error_about.h"
 #include "base/fork.h"
 #include "runtime/context.h"
 #include "runtime/memory.h"
@@ -125,8 +126,8 @@ void TaskGroup::RunStep(uint32_t step) {
 void TaskGroup::CheckBlocks() const {
   for (const UsedBlock& block : running_->blocks) {
     if (BlockSerial(block.address) == block.serial) continue;
-    Fail(
-        codes::kRtParamInvalid, "group-memory-freed",
+    FailAbout(
+        block.address, codes::kRtParamInvalid, "group-memory-freed",
         "the block at {} that task {} of a task group of model {} uses was freed; keep it until the group was "
         "updated or the model destroyed, or update the group before this replay",
         block.address, block.node, model_);

@@ -40,6 +40,8 @@ constexpr Rule kRules[] = {
     {"op-address-freed", kUseAfterFree, kMendUse},
     {"model-memory-freed", kUseAfterFree,
      "free the memory of a model after aclmdlRIDestroy, or capture it again"},
+    {"group-memory-freed", kUseAfterFree,
+     "free it when the group was updated and no replay is under way, or destroy the model before"},
     {"memory-beyond-block", "beyond-end",
      "ask for as many bytes as are used, or use as many as were asked for"},
     {"op-address-short", "beyond-end",

@@ -222,6 +222,20 @@ MISTAKE(AnUpdateIsNotWaitedFor, "race") {
   End(graph.model, a);
 }
 
+// The launch is accepted, as an update may still come; it fails when the graph gets there.
+MISTAKE(TheNewInputOfAGraphIsGone, "use-after-free") {
+  void* block = NewBlock();  // [3]
+  const Updatable graph;
+  graph.Update({block, {256}, {1}}, a);
+  Launch(graph.model, a);
+  Wait(a);
+  if (!mended) Free(block);  // [2]
+  Launch(graph.model, a);
+  TWIN(aclrtSynchronizeStream(a));  // [1]
+  OK(aclmdlRIDestroy(graph.model));
+  if (mended) Free(block);
+}
+
 MISTAKE(AModelIsDestroyedWhileItRuns, "destroy-while-used") {
   Begin(a);
   Fill(x, a);
