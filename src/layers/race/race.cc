@@ -162,17 +162,6 @@ void Race::EndedDevice(int device) {
 
 // --- what is touched
 
-// What a task touches orders nothing within the task: it comes before itself.
-template <class IsOrdered>
-bool Race::Judge(std::span<const Access> accesses, std::span<const Access> some, const Mark& mark,
-                 const Spot& spot, const IsOrdered& ordered, Shadow* shadow) {
-  anew_.clear();
-  for (const Access& access : accesses) {
-    if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
-  }
-  return !(anew_.empty() && some.empty()) && JudgeAnew(some, mark, spot, ordered, shadow);
-}
-
 bool Race::JudgeAnew(std::span<const Access> some, const Mark& mark, const Spot& spot,
                      const Shadow::Ordered& ordered, Shadow* shadow) {
   bool told = false;

@@ -231,4 +231,15 @@ class Race final : public rt::Observer {
   Gates gates_;
 };
 
+// What a task touches orders nothing within the task: it comes before itself.
+template <class IsOrdered>
+bool Race::Judge(std::span<const Access> accesses, std::span<const Access> some, const Mark& mark,
+                 const Spot& spot, const IsOrdered& ordered, Shadow* shadow) {
+  anew_.clear();
+  for (const Access& access : accesses) {
+    if (!shadow->Again(access.bytes, access.writes, mark, ordered)) anew_.push_back(access);
+  }
+  return !(anew_.empty() && some.empty()) && JudgeAnew(some, mark, spot, ordered, shadow);
+}
+
 }  // namespace belay::race
