@@ -272,7 +272,9 @@ void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int
   if (body.split == Split::kDepth && body.shares_a) work /= static_cast<double>(products.size());
   if (ready_b && ready_c && body.quantised == Quantised::kNo) body.block_columns = kReadyColumns;
   int64_t parts = MostParts(body, products, shared_rows);
-  if (parts < 4 * ParallelWidth()) {  // the cores would wait for the last
+  // Cores would wait for the last; how many of them there are changes no sum.
+  constexpr int64_t kFewParts = 16;
+  if (parts < kFewParts) {
     body.block_columns = kBlockColumns;
     parts = MostParts(body, products, shared_rows);
   }

@@ -48,7 +48,7 @@ HWY_ATTR bool AreNumbers(const float* x, int64_t n) {
 
 // kVectors of each piece at once, from i on.
 template <class Op, int64_t kVectors>
-HWY_INLINE void FoldSome(const TurnedFold& f, float* to, const float* from, Floats factor) {
+HWY_INLINE void FoldSome(const TurnedFold& f, float* to, const float* from, Floats divisor) {
   const Lanes d;
   Floats all[kVectors];
   for (int64_t v = 0; v < kVectors; ++v) all[v] = Op::Start();
@@ -57,7 +57,7 @@ HWY_INLINE void FoldSome(const TurnedFold& f, float* to, const float* from, Floa
     for (int64_t v = 0; v < kVectors; ++v) all[v] = Op::Of(all[v], hn::LoadU(d, from + v * kWidth));
   }
   for (int64_t v = 0; v < kVectors; ++v)
-    hn::StoreU(f.factors == nullptr ? all[v] : hn::Mul(all[v], factor), d, to + v * kWidth);
+    hn::StoreU(f.divisors == nullptr ? all[v] : hn::Div(all[v], divisor), d, to + v * kWidth);
 }
 
 template <class Op>
@@ -66,10 +66,10 @@ HWY_ATTR void FoldPieces(const TurnedFold& f) {
   for (int64_t r = 0; r < f.results; ++r) {
     float* to = f.to + r * f.to_step;
     const float* from = f.from + r * f.from_step;
-    const auto factor = hn::Set(d, f.factors == nullptr ? 1 : f.factors[r]);
+    const auto divisor = hn::Set(d, f.divisors == nullptr ? 1 : f.divisors[r]);
     int64_t i = 0;
-    for (; i + 4 * kWidth <= f.n; i += 4 * kWidth) FoldSome<Op, 4>(f, to + i, from + i, factor);
-    for (; i < f.n; i += kWidth) FoldSome<Op, 1>(f, to + i, from + i, factor);
+    for (; i + 4 * kWidth <= f.n; i += 4 * kWidth) FoldSome<Op, 4>(f, to + i, from + i, divisor);
+    for (; i < f.n; i += kWidth) FoldSome<Op, 1>(f, to + i, from + i, divisor);
   }
 }
 

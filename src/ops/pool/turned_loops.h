@@ -20,7 +20,7 @@ struct TurnedFold {
   float* to;
   const float* from;
   int64_t results, to_step, from_step, count, step, n;
-  const float* factors;  // one for each result; may be null
+  const float* divisors;  // one for each result; may be null
 };
 
 struct TurnedLoops {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ops/conv/channels_last.h"
-#include "ops/layout/square.h"
+#include "ops/layout/float_transpose.h"
 #include "ops/pool/pool_shape.h"
 #include "ops/pool/turned_loops.h"
 #include "ops/scratch.h"
@@ -45,36 +45,13 @@ struct LineBand {
   std::vector<AlikeSpans> alike[3];  // along each dimension
 };
 
-// to[c][r] = from[r][c]; steps in elements.
-void TurnFloats(const float* from, int64_t from_step, float* to, int64_t to_step, int64_t rows,
-                int64_t columns) {
-  constexpr int64_t kBytes = sizeof(float), kSide = kFloatSquare;
-  if (std::min(rows, columns) < Square<float>::kSide) {
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < columns; ++c) to[c * to_step + r] = from[r * from_step + c];
-    }
-  } else if (std::min(rows, columns) < kSide) {
-    TurnBySquares<float>(reinterpret_cast<const char*>(from), from_step * kBytes, reinterpret_cast<char*>(to),
-                         to_step * kBytes, rows, columns);
-  } else {
-    const TurnFloatSquare turn = BestTurnFloatSquare();
-    for (int64_t i = 0; i < rows; i += kSide) {
-      const int64_t r = std::min(i, rows - kSide);
-      for (int64_t k = 0; k < columns; k += kSide) {
-        const int64_t c = std::min(k, columns - kSide);
-        turn(from + r * from_step + c, from_step, to + c * to_step + r, to_step);
-      }
-    }
-  }
-}
-
 // How the work is laid out, from the shape alone.
 struct TurnedWork {
   PoolShape shape;
   std::vector<LineBand> bands;
-  int64_t buffer = 0;          // elements of each of two arrays that hold what is found so far
-  std::array<int, 3> order;    // of the dimensions, as they are folded
-  std::vector<float> factors;  // of means, for each position of a plane
+  int64_t buffer = 0;           // elements of each of two arrays that hold what is found so far
+  std::array<int, 3> order;     // of the dimensions, as they are folded
+  std::vector<float> divisors;  // of means, for each position of a plane
 
   TurnedWork(const PoolShape& given, bool with_places) : shape(given) {
     const PoolShape& s = shape;
@@ -99,7 +76,7 @@ struct TurnedWork {
       sizes[d] = out[d];
       if (!with_places) buffer = std::max(buffer, kLanes * sizes[0] * sizes[1] * sizes[2]);
     }
-    if (s.kind == PoolKind::kMean) AddFactors();
+    if (s.kind == PoolKind::kMean) AddDivisors();
   }
 
   int64_t planes() const { return shape.batch * shape.channels; }
@@ -136,14 +113,14 @@ struct TurnedWork {
     return best;
   }
 
-  void AddFactors() {
+  void AddDivisors() {
     for (const PoolSpan& z : shape.spans[0]) {
       for (const PoolSpan& y : shape.spans[1]) {
         for (const PoolSpan& x : shape.spans[2]) {
           const int64_t seen =
               shape.count_padding ? z.padded * y.padded * x.padded : z.count * y.count * x.count;
           const int64_t divisor = shape.divisor != 0 ? shape.divisor : std::max<int64_t>(seen, 1);
-          factors.push_back(1 / static_cast<float>(divisor));
+          divisors.push_back(static_cast<float>(divisor));
         }
       }
     }
@@ -219,7 +196,7 @@ struct TurnedBody {
       sizes[d] = out[d];
     }
     if (!mean) return here;
-    Scale(band, here, there);
+    Divide(band, here, there);
     return there;
   }
 
@@ -241,12 +218,12 @@ struct TurnedBody {
     }
   }
 
-  void Scale(const LineBand& band, const float* from, float* to) const {
+  void Divide(const LineBand& band, const float* from, float* to) const {
     const PoolShape& s = work->shape;
     const int64_t n = band.rows * s.out[2];
     for (int64_t z = 0; z < s.out[0]; ++z) {
-      const float* factors = work->factors.data() + (z * s.out[1] + band.row) * s.out[2];
-      loops->add({to + z * n * kLanes, from + z * n * kLanes, n, kLanes, kLanes, 1, 0, kLanes, factors});
+      const float* divisors = work->divisors.data() + (z * s.out[1] + band.row) * s.out[2];
+      loops->add({to + z * n * kLanes, from + z * n * kLanes, n, kLanes, kLanes, 1, 0, kLanes, divisors});
     }
   }
 
