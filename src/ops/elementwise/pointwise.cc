@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "ops/elementwise/tiles.h"
+#include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
+#include "ops/through.h"
 #include "tensor/codes.h"
 #include "tensor/convert.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -32,7 +37,7 @@ PointwiseLoop LoopFor(const PointwiseLoops& loops, DType compute) {
 // The loop over bytes, where the result is rows of them and each operand too, or one for a row (a bit of
 // `ones`); else null.
 PointwiseLoop LoopOfBytes(const PointwiseLoops& loops, DType compute, const LoopNest& nest,
-                          const Operand& out, std::initializer_list<Operand> in, unsigned* ones) {
+                          const Operand& out, std::span<const Operand> in, unsigned* ones) {
   const PointwiseLoop loop = compute == DType::kBool ? loops.truth
                              : compute == DType::kU8 ? loops.u8
                              : compute == DType::kI8 ? loops.i8
@@ -273,10 +278,9 @@ void SetOperand(PointwiseBody& body, int k, const Operand& operand, DType comput
   }
 }
 
-LoopNest NestOf(const Operand& out, std::initializer_list<Operand> in) {
-  const Operand* i = in.begin();
+LoopNest NestOf(const Operand& out, std::span<const Operand> i) {
   const Shape& shape = out.tensor->shape;
-  switch (in.size()) {
+  switch (i.size()) {
     case 1:
       return LoopNest(shape, {out, i[0]});
     case 2:
@@ -305,15 +309,15 @@ LoopAttributes::LoopAttributes(std::initializer_list<const Scalar*> values) {
   }
 }
 
-void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::initializer_list<Operand> in,
+namespace {
+
+void PlanChecked(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
+                 const LoopAttributes& attributes, const Operand& out);
+
+void PlanAsTheyLie(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
                    const LoopAttributes& attributes, const Operand& out) {
   PointwiseBody body;
   body.loop = LoopFor(loops, compute);
-  if (body.loop == nullptr) {
-    Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(), NameOf(compute));
-  }
-  for (const Operand& operand : in) CheckFits(operand, out);
-  if (out.tensor->empty()) return;
   body.nest = NestOf(out, in);
   body.attributes = attributes;
   body.inputs = static_cast<int8_t>(in.size());
@@ -352,6 +356,66 @@ void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   body.FindLoopOfOne(loops, compute, ones, packed);
   plan.SetCost(20 + static_cast<uint64_t>(body.nest.count()) / 4);
   plan.SetBody(body);
+}
+
+// Whether the operand's rows are the result's columns, and so many that they do not stay in a near cache from
+// one row of the result to the next.
+bool LiesAcross(const Operand& operand, const Operand& out) {
+  constexpr int64_t kShort = 16, kNear = 256 * 1024;  // elements, bytes
+  if (operand.tensor == nullptr || operand.shape() != out.shape()) return false;
+  const Tensor &x = *operand.tensor, &y = *out.tensor;
+  if (!IsPacked(y.shape, y.strides) || y.count() * static_cast<int64_t>(BytesOf(x.dtype)) < kNear)
+    return false;
+  const int last = y.shape.rank() - 1;
+  if (y.shape[last] < kShort || x.strides[last] < kShort) return false;
+  for (int d = 0; d < last; ++d) {
+    if (x.strides[d] == 1 && x.shape[d] >= kShort) return true;
+  }
+  return false;
+}
+
+// The operand is turned first.
+void PlanTurned(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
+                const LoopAttributes& attributes, const Operand& out, size_t across) {
+  std::vector<const Operand*> tensors;
+  for (const Operand& operand : in) {
+    if (operand.tensor != nullptr) tensors.push_back(&operand);
+  }
+  const auto place =
+      static_cast<size_t>(std::find(tensors.begin(), tensors.end(), &in[across]) - tensors.begin());
+  PlanThrough(
+      plan, tensor::PackedOf(in[across].dtype(), out.shape()), tensors, out,
+      [&](Plan& part, const auto& given, const Operand& turned) {
+        kernels::Copy(part, turned.dtype(), given[place], turned);
+      },
+      [&](Plan& part, const auto& given, const Operand& turned, const Operand& to) {
+        std::vector<Operand> all(in.begin(), in.end());
+        size_t next = 0;
+        for (Operand& operand : all) {
+          if (operand.tensor != nullptr) operand = given[next++];
+        }
+        all[across] = turned;
+        PlanChecked(part, loops, compute, all, attributes, to);
+      });
+}
+
+void PlanChecked(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
+                 const LoopAttributes& attributes, const Operand& out) {
+  for (size_t i = 0; i < in.size() && in.size() > 1; ++i) {
+    if (LiesAcross(in[i], out)) return PlanTurned(plan, loops, compute, in, attributes, out, i);
+  }
+  PlanAsTheyLie(plan, loops, compute, in, attributes, out);
+}
+
+}  // namespace
+
+void PlanPointwise(Plan& plan, const PointwiseLoops& loops, DType compute, std::initializer_list<Operand> in,
+                   const LoopAttributes& attributes, const Operand& out) {
+  if (LoopFor(loops, compute) == nullptr) {
+    Fail(tensor::kInvalidArgument, "op-dtype", "{} does not compute {}", plan.function(), NameOf(compute));
+  }
+  for (const Operand& operand : in) CheckFits(operand, out);
+  if (!out.tensor->empty()) PlanChecked(plan, loops, compute, {in.begin(), in.size()}, attributes, out);
 }
 
 }  // namespace belay::ops

@@ -483,5 +483,35 @@ TEST_P(Pointwise, PowersOfIntegers) {
   }
 }
 
+// Rows of operands that are columns of the result, which are turned first; a scalar stays beside them.
+TEST_P(Pointwise, OperandsThatLieAcross) {
+  const int64_t value = 2;
+  const Scalar two(&value, DType::kI64);
+  for (DType type : {DType::kF32, DType::kBF16}) {
+    const Shape shape{type == DType::kF32 ? 86 : 170, 3, 260};
+    Sample a(type, shape), b(type, shape, Layout::kTransposed), c(type, shape, Layout::kTransposed),
+        y(type, shape), in_place = a.Randomise(rng_).Copied();
+    b.Randomise(rng_), c.Randomise(rng_);
+    ASSERT_EQ(b.tensor.strides[2], shape[0] * 3);
+    auto plan = testing::NewPlan();
+    kernels::Addcmul(*plan, type, a.BoundTo(*plan, Access::kRead, "a"), b.BoundTo(*plan, Access::kRead, "b"),
+                     c.BoundTo(*plan, Access::kRead, "c"), two, y.BoundTo(*plan, Access::kWrite, "y"));
+    testing::RunPlan(*plan);
+    auto onto = testing::NewPlan();
+    const Operand result = in_place.BoundTo(*onto, Access::kWrite, "a");
+    kernels::Mul(*onto, type, result, b.BoundTo(*onto, Access::kRead, "b"), result);
+    testing::RunPlan(*onto);
+    reference::ForEach(shape, [&](const Shape& i) {
+      const Real of_a = reference::Get(a.tensor, i), of_b = reference::Get(b.tensor, i);
+      const Real sum = of_a + 2 * of_b * reference::Get(c.tensor, i);
+      ASSERT_NEAR(reference::Get(y.tensor, i), sum,
+                  type == DType::kBF16 ? 0.004 * std::abs(sum) + 0.01 : 1e-4);
+      const Real product = of_a * of_b;
+      ASSERT_NEAR(reference::Get(in_place.tensor, i), product,
+                  type == DType::kBF16 ? 0.004 * std::abs(product) : 0);
+    });
+  }
+}
+
 }  // namespace
 }  // namespace belay::ops
