@@ -241,8 +241,9 @@ class Builder {
 
  private:
   // Numbers that are BF16 already stay what they are.
-  bool Rounds() const {
-    return args_.bf16 || (args_.input.dtype() == DType::kBF16 && args_.weight.dtype() == DType::kBF16);
+  bool Rounds() const { return args_.bf16 || AreRounded(); }
+  bool AreRounded() const {
+    return args_.input.dtype() == DType::kBF16 && args_.weight.dtype() == DType::kBF16;
   }
 
   ConvSpec SpecOf(const ConvGeometry& geometry) const {
@@ -280,8 +281,8 @@ class Builder {
       return;
     }
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
-    if (best != nullptr && type_ == DType::kF32 && Rounds() && !args_.transposed && ReadyRounded(*best, spec))
-      return;
+    const bool rounds = args_.transposed ? AreRounded() : Rounds();
+    if (best != nullptr && type_ == DType::kF32 && rounds && ReadyRounded(*best, spec)) return;
     if (const ConvBackend* own = OwnWay(spec)) best = own;
     if (best != nullptr && type_ == DType::kF32) {
       for (int width : {ParallelWidth(), 1}) {

@@ -61,18 +61,19 @@ int64_t ImagesTogether(const ConvGeometry& g) {
 }
 
 // Each pixel times all taps: a convolution with a kernel of one.
-ConvSpec ProductOf(const ConvGeometry& g) {
+ConvSpec ProductOf(const ConvSpec& spec) {
+  const ConvGeometry& g = spec.geometry;
   ConvGeometry p{};
   p.batch = 1, p.groups = g.groups, p.in_channels = g.in_channels;
   p.out_channels = g.out_channels * TapCount(g);
   for (int d = 0; d < 3; ++d) p.in[d] = p.out[d] = p.kernel[d] = p.stride[d] = p.dilation[d] = 1;
   p.in[2] = p.out[2] = ImagesTogether(g) * g.in[0] * g.in[1] * g.in[2];
-  return {p, ConvType::kF32, false, false, {}};
+  return {p, spec.type, false, false, {}};
 }
 
 bool TransposedLayout(const ConvSpec& spec, WeightLayout* layout) {
-  return spec.type == ConvType::kF32 && spec.geometry.transposed &&
-         OneDnnConv()->layout(ProductOf(spec.geometry), layout);
+  return spec.type != ConvType::kF64 && spec.geometry.transposed &&
+         OneDnnConv()->layout(ProductOf(spec), layout);
 }
 
 // Each output pixel hears of one tap only, and the taps of an input row lie side by side as their pixels do.
@@ -86,7 +87,7 @@ bool TapsDoNotMeet(const ConvSpec& spec) {
 }
 
 ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
-  const ConvSpec product = ProductOf(spec.geometry);
+  const ConvSpec product = ProductOf(spec);
   const ConvGeometry &g = spec.geometry, &p = product.geometry;
   const int64_t biases = TapsDoNotMeet(spec) ? g.kernel[2] * g.out_channels : 0;
   auto whole = std::unique_ptr<Transposed>(
@@ -97,22 +98,25 @@ ConvPrimitive* Make(const ConvSpec& spec, const WeightLayout& layout) {
   return reinterpret_cast<ConvPrimitive*>(whole.release());
 }
 
-// From [group][in][out][tap] to the product's [group][tap][out][in].
+// From [group][in][out][tap] to the product's [group][tap][out][in], a line of the cache at a time.
 bool PackTransposed(const ConvPrimitive& primitive, const void* weights, void* packed, void* scratch) {
+  constexpr int64_t kLine = 16;
   const ConvGeometry& g = TransposedOf(primitive).spec.geometry;
   const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, taps = TapCount(g);
   const auto* from = static_cast<const float*>(weights);
   auto* turned = static_cast<float*>(scratch);
-  for (int64_t group = 0; group < g.groups; ++group) {
-    for (int64_t i = 0; i < in; ++i) {
-      for (int64_t o = 0; o < out; ++o) {
-        for (int64_t tap = 0; tap < taps; ++tap) {
-          turned[((group * taps + tap) * out + o) * in + i] = *from++;
-        }
+  const auto turn = [&](int64_t first, int64_t count, const float* rows, float* to) {
+    for (int64_t o = 0; o < out; ++o) {
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t i = first; i < first + count; ++i)
+          to[(tap * out + o) * in + i] = rows[i * out * taps + o * taps + tap];
       }
     }
+  };
+  for (int64_t group = 0; group < g.groups; ++group, from += in * out * taps, turned += in * out * taps) {
+    for (int64_t i = 0; i < in; i += kLine) turn(i, std::min(kLine, in - i), from, turned);
   }
-  return OneDnnConv()->pack(*TransposedOf(primitive).product, turned, packed, nullptr);
+  return OneDnnConv()->pack(*TransposedOf(primitive).product, scratch, packed, nullptr);
 }
 
 // Adds up one output row of an image, tap after tap.
@@ -280,11 +284,11 @@ bool RunTransposed(const ConvPrimitive& primitive, const ConvCall& call) {
   float* biases = columns + places.biases;
   const auto* bias = static_cast<const float*>(call.bias);
   for (int64_t j = 0; j < whole.biases; ++j) biases[j] = whole.spec.bias ? bias[j % g.out_channels] : 0;
-  const int64_t pixels = g.in[0] * g.in[1] * g.in[2],
+  const int64_t element = whole.spec.type == ConvType::kBF16 ? 2 : 4, pixels = g.in[0] * g.in[1] * g.in[2],
                 result = g.out[0] * g.out[1] * g.out[2] * g.out_channels;
   for (int64_t n = 0; n < g.batch; n += whole.images) {
-    const ConvCall product{static_cast<const float*>(call.src) + n * pixels * g.in_channels, call.weights,
-                           nullptr, columns, columns + places.product};
+    const ConvCall product{static_cast<const char*>(call.src) + n * pixels * g.in_channels * element,
+                           call.weights, nullptr, columns, columns + places.product};
     if (!OneDnnConv()->run(*whole.product, product)) return false;
     for (int64_t i = 0; i < whole.images; ++i) {
       RunImage(whole, call, columns + i * (whole.columns / whole.images),
@@ -295,7 +299,7 @@ bool RunTransposed(const ConvPrimitive& primitive, const ConvCall& call) {
 }
 
 bool TransposedTakes(const ConvSpec& spec, const WeightLayout& layout) {
-  return OneDnnConv()->takes(ProductOf(spec.geometry), layout);
+  return OneDnnConv()->takes(ProductOf(spec), layout);
 }
 
 const ConvBackend kTransposed = {
