@@ -72,7 +72,10 @@ class RangeVisitor {
   // It waits for what has no position yet: a value in memory, a record to come.
   virtual void WaitsForUnknown() {}
   // It waits for a word that one task sets for each wait (a notify), of this process.
-  virtual void WaitsForFlag(const void* /*word*/) { WaitsForUnknown(); }
+  virtual void WaitsForFlag(const void* word) {
+    Reads(word, 8);
+    WaitsForUnknown();
+  }
   virtual void SetsFlag(const void* word) { Signals(word); }
   // It writes a word that others may wait for.
   virtual void Signals(const void* /*word*/) {}

@@ -27,14 +27,15 @@ NO_DIFFERENCE = {
     "ASlotOfInputsComesRoundTooEarly": "both uploads bring the same",
     "OneWorkspaceForTwoStreams": "the operator leaves its workspace alone here",
     "ABufferComesRoundTooEarly": "the last round writes over the result of the first",
-    "ATimeoutIsIgnored": "what was not waited for cannot run before the load",
-    "TheGateOpensBeforeTheStore": "no call comes between the gate and the store",
     "LengthsAreTakenBeforeTheyAreThere": "nothing is done with them",
     "AScalarIsTakenBeforeItIsThere": "nothing is done with it",
     "NoWordTellsTheHost": "the copy brings what is there already",
     "ASmallUploadIsFilledAgain": "the last copy is waited for",
     "AnEventTellsTooLittle": "the last copy is waited for",
 }
+# Whose own threads decide whether the wrong twin makes a difference, so that a run says nothing of orders.
+THREADS_DECIDE = {"ATimeoutIsIgnored", "TheGateOpensBeforeTheStore", "TheGateOpensBeforeTheUpload",
+                  "AThreadStoresForAFunctionThatGoesOn"}
 # Needs what belay check puts before the program.
 UNDER_CHECK_ONLY = {"AHandlerOfTheProgramStays"}
 
@@ -65,6 +66,8 @@ class Kept:
         mended = self.explore(["--runs", str(max(1, self.asked.runs // 10))], name, "mended")
         if mended.returncode != 0:
             return f"the mended twin: {mended.stderr}"
+        if name in THREADS_DECIDE:
+            return None
         for _ in range(4):  # on a machine with no core for the program time decides, and no seed repeats
             wrong = self.explore(["--runs", str(self.asked.runs)], name, "wrong")
             if "did not do the same again" not in wrong.stderr or "time decided" not in wrong.stderr:
@@ -101,9 +104,10 @@ def main():
             if wrong:
                 failed += 1
                 print(f"{name}: {wrong}")
-    differ = [name for name in names if name not in NO_DIFFERENCE]
-    print(f"{len(differ)} lost waits, and {len(names) - len(differ)} that make no difference: "
-          f"{f'{failed} FAILED' if failed else f'as they should be, by seed {max(kept.seeds)} at most'}")
+    differ = [name for name in names if name not in {*NO_DIFFERENCE, *THREADS_DECIDE}]
+    same = [name for name in names if name in NO_DIFFERENCE]
+    print(f"{len(differ)} lost waits, and {len(same)} that make no difference: "
+          f"{f'{failed} FAILED' if failed else f'as they should be, by seed {max(kept.seeds, default=0)} at most'}")
     return 1 if failed or not names else 0
 
 
