@@ -241,7 +241,17 @@ TEST_P(Races, ManyRoundsAreToldOnce) {
 
 // --- what nobody may accuse
 
-class Right : public Races {};
+class Right : public Races {
+ protected:
+  // Stream b_ waits for the record to come, behind which y_ is overwritten.
+  void WaitAhead(aclrtNotify notify) {
+    EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
+    Copy(z_, y_, b_);
+    Copy(y_, x_, a_);
+    EXPECT_OK(aclrtRecordNotify(notify, a_));
+    EXPECT_OK(aclrtSynchronizeStream(b_));
+  }
+};
 INSTANTIATE_TEST_SUITE_P(, Right, testing::Values(true), [](const auto&) { return "right"; });
 
 TEST_P(Right, MemoryThatComesBackIsNew) {
@@ -272,11 +282,7 @@ TEST_P(Right, NotifiesAreWaitedForAhead) {
   aclrtNotify notify = nullptr;
   EXPECT_OK(aclrtCreateNotify(&notify, 0));
   for (int i = 0; i < 3; ++i) {
-    EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
-    Copy(z_, y_, b_);
-    Copy(y_, x_, a_);
-    EXPECT_OK(aclrtRecordNotify(notify, a_));
-    EXPECT_OK(aclrtSynchronizeStream(b_));
+    WaitAhead(notify);
   }
   EXPECT_OK(aclrtDestroyNotify(notify));
 }
@@ -287,11 +293,7 @@ TEST_P(Right, ANotifyIsResetBetweenItsRecordAndItsWait) {
   EXPECT_OK(aclrtRecordNotify(notify, a_));
   EXPECT_OK(aclrtSynchronizeStream(a_));
   EXPECT_OK(aclrtNotifyBatchReset(&notify, 1));
-  EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
-  Copy(z_, y_, b_);
-  Copy(y_, x_, a_);
-  EXPECT_OK(aclrtRecordNotify(notify, a_));
-  EXPECT_OK(aclrtSynchronizeStream(b_));
+  WaitAhead(notify);
   EXPECT_OK(aclrtDestroyNotify(notify));
 }
 
@@ -306,11 +308,7 @@ TEST_P(Right, AWaitInAGraphHasARecordToo) {
   EXPECT_OK(aclrtRecordNotify(notify, b_));
   EXPECT_OK(aclmdlRIExecuteAsync(model, a_));
   EXPECT_OK(aclrtSynchronizeStream(a_));
-  EXPECT_OK(aclrtWaitAndResetNotify(notify, b_, 0));
-  Copy(z_, y_, b_);
-  Copy(y_, x_, a_);
-  EXPECT_OK(aclrtRecordNotify(notify, a_));
-  EXPECT_OK(aclrtSynchronizeStream(b_));
+  WaitAhead(notify);
   EXPECT_OK(aclmdlRIDestroy(model));
   EXPECT_OK(aclrtDestroyNotify(notify));
 }

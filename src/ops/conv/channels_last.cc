@@ -114,10 +114,7 @@ void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed
 void Conversion::Load(const char* operand, char* packed) const {
   if (batch_ > 0 && element_ == 2) return TransposeHalves(operand, packed, batch_, channels_, pixels_);
   if (batch_ > 0) {
-    auto* to = reinterpret_cast<float*>(packed);
-    return memory_ == DType::kF32
-               ? TransposeFloats(reinterpret_cast<const float*>(operand), to, batch_, channels_, pixels_)
-               : LoadTransposed(memory_, operand, to, batch_, channels_, pixels_);
+    return LoadTransposed(memory_, operand, reinterpret_cast<float*>(packed), batch_, channels_, pixels_);
   }
   char* base[2] = {packed, const_cast<char*>(operand)};
   nest_.WalkAll(
@@ -136,10 +133,8 @@ void Conversion::Load(const char* operand, char* packed) const {
 void Conversion::Store(char* operand, const char* packed) const {
   if (batch_ > 0 && element_ == 2) return TransposeHalves(packed, operand, batch_, pixels_, channels_);
   if (batch_ > 0) {
-    const auto* from = reinterpret_cast<const float*>(packed);
-    return memory_ == DType::kF32
-               ? TransposeFloats(from, reinterpret_cast<float*>(operand), batch_, pixels_, channels_)
-               : StoreTransposed(memory_, from, operand, batch_, pixels_, channels_);
+    return StoreTransposed(memory_, reinterpret_cast<const float*>(packed), operand, batch_, pixels_,
+                           channels_);
   }
   char* base[2] = {operand, const_cast<char*>(packed)};
   nest_.WalkAll(

@@ -38,7 +38,7 @@ class Conversion {
   LoopNest nest_;
   Lane lane_;
   DType memory_ = DType::kUndefined;
-  int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a transpose to and from floats; else 0
+  int64_t batch_ = 0, channels_ = 0, pixels_ = 0;  // of a plain transpose; else 0
 };
 
 // An operand as a kernel takes it: of the element type that it computes with, packed, or with its channels

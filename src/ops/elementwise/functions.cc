@@ -8,6 +8,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "ops/elementwise/arcs-inl.h"
+#include "ops/elementwise/math-inl.h"
 #include "ops/elementwise/vectors-inl.h"
 
 #ifndef BELAY_OPS_FUNCTIONS_ONCE
@@ -27,9 +28,6 @@ constexpr int64_t kPiece = 256;        // elements
 constexpr double kRounder = 0x1.8p52;  // added and taken away again: a whole number
 constexpr double kPi = 3.141592653589793;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-inline uint64_t BitsOf(double x) { return std::bit_cast<uint64_t>(x); }
-inline double DoubleOf(uint64_t bits) { return std::bit_cast<double>(bits); }
 
 inline double SinNear(double r, double z) {
   double t = 2.7557319223985893e-06 * z - 1.9841269841269841e-04;
@@ -266,7 +264,6 @@ inline void Reciprocals(float* o, const float* a, int64_t m) {
 }
 // As powers: of -0 it is 0, of minus infinity infinity.
 inline void Roots(float* o, const float* a, int64_t m) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (int64_t k = 0; k < m; ++k) o[k] = a[k] == -kInfinity ? kInfinity : std::sqrt(a[k] + 0.0f);
 }
 // The sign of what is multiplied with itself an odd number of times stays.

@@ -23,8 +23,8 @@ namespace HWY_NAMESPACE {
 inline uint32_t BitsOf(float x) { return std::bit_cast<uint32_t>(x); }
 inline float FloatOf(uint32_t bits) { return std::bit_cast<float>(bits); }
 
-inline uint64_t WideBitsOf(double x) { return std::bit_cast<uint64_t>(x); }
-inline double WideOf(uint64_t bits) { return std::bit_cast<double>(bits); }
+inline uint64_t BitsOf(double x) { return std::bit_cast<uint64_t>(x); }
+inline double DoubleOf(uint64_t bits) { return std::bit_cast<double>(bits); }
 
 // a * b + c, rounded once where the processor has that.
 inline float MulAdd(float a, float b, float c) {
@@ -166,17 +166,17 @@ struct ReducedWide {
     const double low = MulAdd(b, z, a), middle = MulAdd(d, z, c), high = MulAdd(f, z, e);
     return MulAdd(MulAdd(MulAdd(high, w, middle), w, low), z, r);
   }
-  uint64_t exponent() const { return WideBitsOf(shifted) << 52; }
-  double Power() const { return WideOf(exponent() + 0x3ff0000000000000u); }
+  uint64_t exponent() const { return BitsOf(shifted) << 52; }
+  double Power() const { return DoubleOf(exponent() + 0x3ff0000000000000u); }
 };
 
 inline double Exp(double x) {
   double t = x > 710.0 ? 710.0 : x;
   t = t < -746.0 ? -746.0 : t;
   const ReducedWide reduced(t);
-  const uint64_t half = (WideBitsOf(reduced.shifted) >> 1) << 52;
-  const double value = WideOf(WideBitsOf(reduced.Rest() + 1.0) + half) *
-                       WideOf(reduced.exponent() - half + 0x3ff0000000000000u);
+  const uint64_t half = (BitsOf(reduced.shifted) >> 1) << 52;
+  const double value = DoubleOf(BitsOf(reduced.Rest() + 1.0) + half) *
+                       DoubleOf(reduced.exponent() - half + 0x3ff0000000000000u);
   return x != x ? x : value;
 }
 inline double Expm1(double x) { return std::expm1(x); }

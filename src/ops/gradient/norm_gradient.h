@@ -34,7 +34,7 @@ struct NormGradientArgs {
   double epsilon = -1;
 };
 
-// In f32, with sums in f64; tensors are read and written as packed.
+// In f32, with sums in f64 of what some elements are in f32; tensors are read and written as packed.
 void PlanNormGradient(Plan& plan, const NormGradientArgs& args);
 
 }  // namespace belay::ops

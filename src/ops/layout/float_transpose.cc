@@ -71,6 +71,24 @@ void EachPart(int64_t batch, int64_t rows, int64_t columns, const Visit& visit) 
   });
 }
 
+struct MemoryRows {
+  DType type;
+  char* at;
+  int64_t step;  // elements
+
+  char* Row(int64_t r) const { return at + r * step * static_cast<int64_t>(BytesOf(type)); }
+};
+
+// `height` rows of `width` elements; at once where they follow each other on both sides.
+void ConvertRows(const MemoryRows& to, const MemoryRows& from, int64_t height, int64_t width) {
+  if (to.step == width && from.step == width) width *= height, height = 1;
+  for (int64_t r = 0; r < height; ++r) tensor::Convert(to.type, to.Row(r), from.type, from.Row(r), width);
+}
+
+MemoryRows RowsOfFloats(float* floats, int64_t step) {
+  return {DType::kF32, reinterpret_cast<char*>(floats), step};
+}
+
 }  // namespace
 
 void TurnFloats(const float* from, int64_t from_step, float* to, int64_t to_step, int64_t rows,
@@ -123,31 +141,27 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
 }
 
 void LoadTransposed(DType type, const char* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
+  if (type == DType::kF32)
+    return TransposeFloats(reinterpret_cast<const float*>(from), to, batch, rows, columns);
   const auto size = static_cast<int64_t>(BytesOf(type));
-  EachPart(batch, rows, columns,
-           [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float* part) {
-             const char* source = from + (image + row * columns + column) * size;
-             const bool at_once = width == columns;
-             for (int64_t r = 0; r < height; r += at_once ? height : 1) {
-               tensor::Convert(DType::kF32, part + r * width, type, source + r * columns * size,
-                               at_once ? height * width : width);
-             }
-             TurnFloats(part, width, to + image + column * rows + row, rows, height, width);
-           });
+  EachPart(
+      batch, rows, columns,
+      [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float* part) {
+        const char* source = from + (image + row * columns + column) * size;
+        ConvertRows(RowsOfFloats(part, width), {type, const_cast<char*>(source), columns}, height, width);
+        TurnFloats(part, width, to + image + column * rows + row, rows, height, width);
+      });
 }
 
 void StoreTransposed(DType type, const float* from, char* to, int64_t batch, int64_t rows, int64_t columns) {
+  if (type == DType::kF32) return TransposeFloats(from, reinterpret_cast<float*>(to), batch, rows, columns);
   const auto size = static_cast<int64_t>(BytesOf(type));
   // Of what is made, which is read a part at a time.
   EachPart(batch, columns, rows,
            [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float* part) {
-             char* target = to + (image + row * rows + column) * size;
              TurnFloats(from + image + column * columns + row, columns, part, width, width, height);
-             const bool at_once = width == rows;
-             for (int64_t r = 0; r < height; r += at_once ? height : 1) {
-               tensor::Convert(type, target + r * rows * size, DType::kF32, part + r * width,
-                               at_once ? height * width : width);
-             }
+             const MemoryRows target{type, to + (image + row * rows + column) * size, rows};
+             ConvertRows(target, RowsOfFloats(part, width), height, width);
            });
 }
 

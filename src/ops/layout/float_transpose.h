@@ -15,7 +15,7 @@ void TransposeFloats(const float* from, float* to, int64_t batch, int64_t rows, 
 void TurnFloats(const float* from, int64_t from_step, float* to, int64_t to_step, int64_t rows,
                 int64_t columns);
 
-// The same on the way from another type to floats, and from floats to another one.
+// The same on the way from any type to floats, and from floats to any.
 void LoadTransposed(DType type, const char* from, float* to, int64_t batch, int64_t rows, int64_t columns);
 void StoreTransposed(DType type, const float* from, char* to, int64_t batch, int64_t rows, int64_t columns);
 

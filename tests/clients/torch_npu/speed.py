@@ -98,19 +98,16 @@ def t5():
                                                decoder_start_token_id=0))
 
 
-def t5_step(device: str, half: bool):
-    torch.manual_seed(0)
-    model = t5().to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    x, y = torch.randint(5000, (4, 64)).to(device), torch.randint(5000, (4, 64)).to(device)
+def words(rows: int, columns: int):
+    return lambda: (torch.randint(5000, (rows, columns)), torch.randint(5000, (rows, columns)))
 
-    def step():
-        optimizer.zero_grad()
-        with torch.autocast(device, torch.bfloat16, enabled=half):
-            loss = model(input_ids=x, labels=y).loss
-        loss.backward()
-        optimizer.step()
-    return step
+
+def of_classes(model, x, y):
+    return F.cross_entropy(model(x).float(), y.flatten())
+
+
+def of_labels(model, x, y):
+    return model(input_ids=x, labels=y).loss
 
 
 def replay_of(step):
@@ -125,7 +122,7 @@ def replay_of(step):
     return graph.replay
 
 
-def step_of(model, data, device: str, half: bool, captured: bool = False):
+def step_of(model, data, loss_of, device: str, half: bool, captured: bool = False):
     torch.manual_seed(0)
     model = model().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, capturable=captured)
@@ -134,32 +131,32 @@ def step_of(model, data, device: str, half: bool, captured: bool = False):
     def step():
         optimizer.zero_grad(set_to_none=not captured)
         with torch.autocast(device, torch.bfloat16, enabled=half):
-            loss = F.cross_entropy(model(x).float(), y.flatten())
+            loss = loss_of(model, x, y)
         loss.backward()
         optimizer.step()
     return replay_of(step) if captured else step
 
 
-MODELS = {"GPT, 4 layers of 512, 4 x 128 tokens": (Gpt, lambda: (torch.randint(5000, (4, 128)), torch.randint(5000, (4, 128)))),
-          "CNN, 32 images of 32 x 32": (cnn, lambda: (torch.randn(32, 3, 32, 32), torch.randint(10, (32,))))}
+MODELS = {"GPT, 4 layers of 512, 4 x 128 tokens": (Gpt, words(4, 128), of_classes),
+          "CNN, 32 images of 32 x 32": (cnn, lambda: (torch.randn(32, 3, 32, 32), torch.randint(10, (32,))), of_classes)}
+T5 = {"T5, 3 + 3 layers of 512, 4 x 64 tokens": (t5, words(4, 64), of_labels)}
 
 
 def training(types):
-    for name, (model, data) in MODELS.items():
+    has_t5 = importlib.util.find_spec("transformers") is not None
+    for name, model in {**MODELS, **(T5 if has_t5 else {})}.items():
         for dtype in types:
-            row(f"{name}, {str(dtype)[6:]}", lambda device: step_of(model, data, device, dtype == torch.bfloat16), 5)
-    if importlib.util.find_spec("transformers") is None:
-        return print("T5 needs the package transformers")
-    for dtype in types:
-        row(f"T5, 3 + 3 layers of 512, 4 x 64 tokens, {str(dtype)[6:]}", lambda device: t5_step(device, dtype == torch.bfloat16), 5)
+            row(f"{name}, {str(dtype)[6:]}", lambda device: step_of(*model, device, dtype == torch.bfloat16), 5)
+    if not has_t5:
+        print("T5 needs the package transformers")
 
 
 def captured(types):
     """Steps that NPUGraph replays, beside eager ones on the CPU."""
-    for name, (model, data) in MODELS.items():
+    for name, model in MODELS.items():
         for dtype in types:
             row(f"{name}, {str(dtype)[6:]}, captured",
-                lambda device: step_of(model, data, device, dtype == torch.bfloat16, device == "npu"), 5)
+                lambda device: step_of(*model, device, dtype == torch.bfloat16, device == "npu"), 5)
 
 
 def attended(device: str, dtype, tokens: int, causal: bool, backward: bool):

@@ -252,12 +252,7 @@ MISTAKE(AHostFunctionComesTooEarly, "race") {
 MISTAKE(TheGateOpensBeforeTheStore, "race") {
   static std::atomic<bool> open;
   open = false;
-  OK(aclrtLaunchHostFunc(
-      a,
-      [](void*) {
-        while (!open) std::this_thread::yield();
-      },
-      nullptr));
+  HoldUp(a, &open);
   Copy(x, pinned, a);  // [1]
   if (!mended) open = true;
   At(100) = 1;  // [2]

@@ -1,6 +1,5 @@
 // What the host does too early with memory that a copy is at, and the other way round.
 #include <atomic>
-#include <thread>
 
 #include "mistakes.h"
 
@@ -174,12 +173,7 @@ MISTAKE(AScalarIsTakenBeforeItIsThere, "race") {
 MISTAKE(TheGateOpensBeforeTheUpload, "race") {
   static std::atomic<bool> open;
   open = false;
-  OK(aclrtLaunchHostFunc(
-      a,
-      [](void*) {
-        while (!open) std::this_thread::yield();
-      },
-      nullptr));
+  HoldUp(a, &open);
   Copy(y, x, a);  // [1]
   if (!mended) open = true;
   OK(aclrtMemcpy(x, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));  // [2]

@@ -67,6 +67,12 @@ void Link(aclrtStream from, aclrtStream to) {
   Await(to, event);
 }
 void Wait(aclrtStream stream) { OK(aclrtSynchronizeStream(stream)); }
+void HoldUp(aclrtStream stream, std::atomic<bool>* open) {
+  const auto wait = [](void* open) {
+    while (!*static_cast<std::atomic<bool>*>(open)) std::this_thread::yield();
+  };
+  OK(aclrtLaunchHostFunc(stream, wait, open));
+}
 aclrtEvent NewEvent() {
   aclrtEvent event = nullptr;
   OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));

@@ -14,6 +14,7 @@
 // Under `belay explore` (explore.py) each runs alone, and what the blocks hold at the end is compared.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -67,6 +68,8 @@ void Copy(void* to, const void* from, aclrtStream stream, size_t bytes = kBytes)
 void Read(const void* from, size_t bytes = kBytes);  // to the host, at once
 void Link(aclrtStream from, aclrtStream to);         // by an event
 void Wait(aclrtStream stream);
+// By a function of the stream, which returns when `open` is true.
+void HoldUp(aclrtStream stream, std::atomic<bool>* open);
 aclrtEvent NewEvent();
 void Record(aclrtEvent event, aclrtStream stream);
 void Await(aclrtStream stream, aclrtEvent event);

@@ -1,5 +1,5 @@
 // Streams, events, threads and devices with one wait too few.
-#include <thread>
+#include <atomic>
 
 #include "mistakes.h"
 
@@ -227,18 +227,13 @@ MISTAKE(AValueIsWrittenButNotWaitedFor, "race") {
 
 // The limit runs out while a callback holds the stream up, and the code of the call is not looked at.
 MISTAKE(ATimeoutIsIgnored, "race") {
-  static bool go;
+  static std::atomic<bool> go;
   go = false;
-  OK(aclrtLaunchHostFunc(
-      a,
-      [](void*) {
-        while (!__atomic_load_n(&go, __ATOMIC_ACQUIRE)) std::this_thread::yield();
-      },
-      nullptr));
+  HoldUp(a, &go);
   Fill(x, a);  // [1]
-  if (mended) __atomic_store_n(&go, true, __ATOMIC_RELEASE);
+  if (mended) go = true;
   TWIN(aclrtSynchronizeStreamWithTimeout(a, mended ? 60'000 : 1));
-  __atomic_store_n(&go, true, __ATOMIC_RELEASE);
+  go = true;
   Read(x);  // [2]
 }
 
