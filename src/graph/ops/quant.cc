@@ -1,6 +1,11 @@
 // Quantised operators: integers are multiplied exactly, and scales are applied to the sums.
 #include "ops/quant/quant.h"
 
+#include <algorithm>
+#include <span>
+#include <type_traits>
+#include <vector>
+
 #include "graph/ops/integers.h"
 #include "graph/ops/window.h"
 #include "graph/translation.h"
@@ -31,19 +36,42 @@ Tensor WithoutZero(Translation& node, const Tensor& x, const Tensor* zero, int a
   return result;
 }
 
+namespace {
+
+// The bytes of a row less their zero point. False: some are no INT8 then.
+template <class T>
+bool SignedRow(std::span<const T> row, int zero, int8_t* to) {
+  if (std::is_same_v<T, int8_t> && zero == 0) {
+    std::copy(row.begin(), row.end(), to);
+    return true;
+  }
+  unsigned beyond = 0;  // bits of what is not within a byte
+  for (T value : row) {
+    const int moved = value - zero;
+    beyond |= static_cast<unsigned>(moved + 128) & ~255u;
+    *to++ = static_cast<int8_t>(moved);
+  }
+  return beyond == 0;
+}
+
+}  // namespace
+
 std::vector<int8_t> SignedWeights(const HostTensor& weights, const HostTensor& zeros) {
   if (!IsByte(weights.dtype()) || !IsByte(zeros.dtype()) || weights.shape().rank() < 2 ||
       weights.count() == 0)
     return {};
   const int64_t rows = weights.shape()[0];
   if (zeros.count() != 1 && zeros.count() != rows) return {};
-  const std::vector<int64_t> values = weights.Ints(), shifts = zeros.Ints();
-  std::vector<int8_t> moved(values.size());
-  const size_t each = values.size() / static_cast<size_t>(rows);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t value = values[i] - shifts[shifts.size() == 1 ? 0 : i / each];
-    if (value < -128 || value > 127) return {};
-    moved[i] = static_cast<int8_t>(value);
+  const std::vector<int64_t> shifts = zeros.Ints();
+  std::vector<int8_t> moved(static_cast<size_t>(weights.count()));
+  const auto each = static_cast<size_t>(weights.count() / rows);
+  for (size_t row = 0; row < static_cast<size_t>(rows); ++row) {
+    const int zero = static_cast<int>(shifts[shifts.size() == 1 ? 0 : row]);
+    int8_t* to = moved.data() + row * each;
+    const bool fit = weights.dtype() == DType::kU8
+                         ? SignedRow(std::span(weights.as<uint8_t>() + row * each, each), zero, to)
+                         : SignedRow(std::span(weights.as<int8_t>() + row * each, each), zero, to);
+    if (!fit) return {};
   }
   return moved;
 }

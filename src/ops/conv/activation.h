@@ -28,6 +28,7 @@ struct Activation {
   float scale = 1, shift = 0;  // of its result
 
   bool scaled() const { return scale != 1 || shift != 0; }
+  bool operator==(const Activation&) const = default;
 };
 
 // By the name that graphs use ("relu", "clip", "swish", ...; "": none). False: no such name.

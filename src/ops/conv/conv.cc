@@ -255,7 +255,7 @@ class Builder {
   std::optional<PackedWeights> PackBy(const ConvBackend* backend, const ConvSpec& spec) const {
     WeightLayout layout;
     if (backend == nullptr || !LayoutForManyCores(*backend, spec, &layout)) return std::nullopt;
-    const ReadyConv ready(*backend, spec, {{spec.geometry, 0, 0}}, &layout);
+    const ReadyConv ready(*backend, spec, CutConv(spec.geometry, 1, backend->longest_row), &layout);
     if (ready.layout() == nullptr) return std::nullopt;
     return PackedWeights{TextOf(*ready.layout()), backend->machine(), PackedFor(ready), ready.weight_bytes()};
   }
@@ -318,7 +318,7 @@ class Builder {
     if (stored) layout = ParseWeightLayout(args_.packed_weight->layout);
     stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) &&
              args_.packed_weight->bytes >= layout.bytes() && layout.bf16 == (spec.type == ConvType::kBF16);
-    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width),
+    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width, backend.longest_row),
                                        stored ? &layout : nullptr);
   }
 

@@ -32,6 +32,8 @@ struct ConvSpec {
   bool bias;
   bool residual;  // the result is added to what the output holds, before the activation
   Activation activation;
+
+  bool operator==(const ConvSpec&) const = default;
 };
 
 // A convolution of bytes less their zero point with weights of i8: the result is round((sum + bias) * scale)
@@ -75,6 +77,9 @@ struct ConvBackend {
   ConvPrimitive* (*make_of_bytes)(const ByteConvSpec& spec, const ConvPrimitive* like) = nullptr;
   int64_t (*packed_bytes)(const ConvPrimitive& primitive) = nullptr;        // of weights
   int64_t (*pack_scratch_bytes)(const ConvPrimitive& primitive) = nullptr;  // null: none
+  // Making one for the rows of a single dimension takes as long as they are: longer ones are cut. 0: it does
+  // not.
+  int64_t longest_row = 0;
 };
 
 // What `takes` is where a backend wants its weights in one way only.

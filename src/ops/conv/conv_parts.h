@@ -13,8 +13,9 @@ struct ConvPart {
   int64_t src, dst;  // elements from the start of the packed tensors
 };
 
-// At most about `width` parts; one where there is too little work, or no way to cut it.
-std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width);
+// At most about `width` parts; one where there is too little work, or no way to cut it. More where the rows
+// of a single dimension are longer than `longest_row` (0: any may be), of as much work as is worth a call.
+std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row = 0);
 
 // The same however little work there is.
 std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);

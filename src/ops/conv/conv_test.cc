@@ -717,10 +717,10 @@ TEST(Conv, WeightsRoundedAheadServeF32Too) {
 
 // Another machine, or another version of the library, wants them in another order.
 TEST(Conv, WeightsPackedInAnotherWay) {
-  const int64_t sizes[] = {2, 3, 5, 1, 2, 3};
+  const int64_t sizes[] = {20, 29, 5, 1, 2, 3};
   WeightLayout plain = PlainWeightLayout(sizes), blocked = plain;
-  blocked.padded[1] = 4, blocked.padded[2] = 8;
-  const int64_t strides[] = {4 * 8 * 6, 2 * 8 * 6, 4 * 2 * 6, 0, 4 * 2 * 3, 4 * 2};
+  blocked.padded[1] = 30, blocked.padded[2] = 8;
+  const int64_t strides[] = {30 * 8 * 6, 2 * 8 * 6, 4 * 2 * 6, 0, 4 * 2 * 3, 4 * 2};
   std::copy_n(strides, WeightLayout::kRank, blocked.strides);
   blocked.block_count = 2;
   blocked.block_dims[0] = 2, blocked.block_sizes[0] = 4;

@@ -27,7 +27,6 @@ bool TakenByAll(const ConvBackend& backend, const std::vector<ConvSpec>& specs, 
 bool CommonLayout(const ConvBackend& backend, const ConvSpec& whole, const std::vector<ConvPart>& parts,
                   WeightLayout* layout) {
   const std::vector<ConvSpec> specs = SpecsOf(whole, parts);
-  if (backend.layout(whole, layout) && TakenByAll(backend, specs, *layout)) return true;
   return std::any_of(specs.begin(), specs.end(), [&](const ConvSpec& spec) {
     return backend.layout(spec, layout) && TakenByAll(backend, specs, *layout);
   });
@@ -49,7 +48,7 @@ bool LayoutForManyCores(const ConvBackend& backend, const ConvSpec& whole, Weigh
   for (int most = 16; most >= 1; most /= 2) {
     std::vector<ConvPart> parts;
     for (int cores = 1; cores <= most; cores *= 2) {
-      for (const ConvPart& part : CutConv(whole.geometry, cores)) parts.push_back(part);
+      for (const ConvPart& part : CutConv(whole.geometry, cores, backend.longest_row)) parts.push_back(part);
     }
     if (CommonLayout(backend, whole, parts, layout)) return true;
   }

@@ -74,37 +74,49 @@ float WidenedAt(const char* data, int64_t offset) {
   return std::bit_cast<float>(static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(data)[offset]) << 16);
 }
 
-// Walks over all elements in the order of the dimensions. Each of these adds its part to the offset, whatever
-// the others are.
-class Offsets {
+// Where all elements lie, in the order of the dimensions. Each of these adds its part to the offset, whatever
+// the others are: so the last ones together are a row, whose offsets are the same from its first element on.
+class WeightRows {
  public:
-  explicit Offsets(const WeightLayout& layout) : layout_(layout) {
-    for (int d = 0; d < WeightLayout::kRank; ++d) {
-      int64_t index[WeightLayout::kRank] = {};
-      for (; index[d] < layout.laid(d); ++index[d]) parts_[d].push_back(layout.OffsetOf(index));
-    }
+  explicit WeightRows(const WeightLayout& layout) : layout_(layout) {
+    constexpr int64_t kLongRow = 4096;
+    while (outer_ > 0 && static_cast<int64_t>(row_.size()) * layout.laid(outer_ - 1) <= kLongRow)
+      Prepend(--outer_);
   }
 
+  // The offsets of a row's elements.
+  std::span<const int64_t> row() const { return row_; }
   int64_t count() const {
-    int64_t count = 1;
-    for (const auto& part : parts_) count *= static_cast<int64_t>(part.size());
+    auto count = static_cast<int64_t>(row_.size());
+    for (int d = 0; d < outer_; ++d) count *= layout_.laid(d);
     return count;
   }
 
-  // Moves `index` on to the next element, which lies at what is returned.
-  int64_t Next(int64_t* index, int64_t offset) const {
-    for (int d = WeightLayout::kRank - 1; d >= 0; --d) {
-      const std::vector<int64_t>& part = parts_[d];
-      offset -= part[static_cast<size_t>(index[d])];
-      if (++index[d] < layout_.laid(d)) return offset + part[static_cast<size_t>(index[d])];
-      index[d] = 0;
+  // each(offset) for the first element of each row.
+  template <class Each>
+  void ForEach(const Each& each) const {
+    int64_t index[WeightLayout::kRank] = {};
+    for (int d = outer_; d >= 0;) {
+      each(layout_.OffsetOf(index));
+      for (d = outer_ - 1; d >= 0 && ++index[d] == layout_.laid(d); --d) index[d] = 0;
     }
-    return 0;
   }
 
  private:
+  void Prepend(int d) {
+    std::vector<int64_t> longer;
+    longer.reserve(row_.size() * static_cast<size_t>(layout_.laid(d)));
+    int64_t index[WeightLayout::kRank] = {};
+    for (; index[d] < layout_.laid(d); ++index[d]) {
+      const int64_t part = layout_.OffsetOf(index);
+      for (int64_t offset : row_) longer.push_back(part + offset);
+    }
+    row_ = std::move(longer);
+  }
+
   const WeightLayout& layout_;
-  std::vector<int64_t> parts_[WeightLayout::kRank];
+  int outer_ = WeightLayout::kRank;  // dimensions of which each index has a row, or rows, of its own
+  std::vector<int64_t> row_{0};
 };
 
 }  // namespace
@@ -128,7 +140,13 @@ int64_t WeightLayout::OffsetOf(const int64_t* index) const {
   return offset;
 }
 
-bool operator==(const WeightLayout& a, const WeightLayout& b) { return TextOf(a) == TextOf(b); }
+bool operator==(const WeightLayout& a, const WeightLayout& b) {
+  return a.bf16 == b.bf16 && a.mixed == b.mixed && std::ranges::equal(a.sizes, b.sizes) &&
+         std::ranges::equal(a.padded, b.padded) && std::ranges::equal(a.strides, b.strides) &&
+         a.block_count == b.block_count &&
+         std::equal(a.block_dims, a.block_dims + a.block_count, b.block_dims) &&
+         std::equal(a.block_sizes, a.block_sizes + a.block_count, b.block_sizes);
+}
 
 std::string TextOf(const WeightLayout& layout) {
   std::string text = fmt::format("{}{} sizes={} padded={} strides={}", layout.bf16 ? "bf16" : "f32",
@@ -197,28 +215,28 @@ std::shared_ptr<const char[]> Unmixed(const char* mixed, int64_t kernels) {
 
 void LayOut(const float* plain, const WeightLayout& layout, float* to) {
   std::fill_n(to, layout.count(), 0.0f);
-  const Offsets offsets(layout);
-  int64_t index[WeightLayout::kRank] = {}, offset = 0;
-  for (int64_t i = 0; i < offsets.count(); ++i) {
-    to[offset] = plain[i];
-    offset = offsets.Next(index, offset);
-  }
+  const WeightRows rows(layout);
+  rows.ForEach([&](int64_t begin) {
+    for (int64_t offset : rows.row()) to[begin + offset] = *plain++;
+  });
 }
 
 std::shared_ptr<const char[]> Unpacked(const PackedWeights& weights) {
   const WeightLayout layout = ParseWeightLayout(weights.layout);
   if (layout.bytes() > weights.bytes) FailText(weights.layout);
   if (layout == PlainWeightLayout(layout.sizes)) return weights.data;
-  const Offsets offsets(layout);
-  const int64_t count = offsets.count();
+  const WeightRows rows(layout);
+  const int64_t count = rows.count();
   auto bytes = Floats(count);
   auto* to = reinterpret_cast<float*>(bytes.get());
-  int64_t index[WeightLayout::kRank] = {}, offset = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    to[i] = layout.bf16 ? WidenedAt(weights.data.get(), offset)
-                        : reinterpret_cast<const float*>(weights.data.get())[offset];
-    offset = offsets.Next(index, offset);
-  }
+  rows.ForEach([&](int64_t begin) {
+    if (layout.bf16) {
+      for (int64_t offset : rows.row()) *to++ = WidenedAt(weights.data.get(), begin + offset);
+    } else {
+      const float* from = reinterpret_cast<const float*>(weights.data.get()) + begin;
+      for (int64_t offset : rows.row()) *to++ = from[offset];
+    }
+  });
   if (layout.mixed) return Unmixed(bytes.get(), count / 16);
   return bytes;
 }
