@@ -45,6 +45,19 @@ struct BlockMove {
   }
 };
 
+// What one index names for all places before it: a copy from where it says.
+struct GatherOneBody {
+  Indices index;
+  StridedCopy copy;
+  int64_t size, step;
+  int bindings[3];  // out, self, index
+
+  void operator()(const Frame& frame) const {
+    const int64_t place = index.Places(frame, bindings[2], size)[0];
+    copy.Run(frame.at[bindings[0]], frame.at[bindings[1]] + place * step);
+  }
+};
+
 // Blocks of elements from places that indices name.
 struct GatherBody {
   Indices index;
@@ -53,6 +66,8 @@ struct GatherBody {
   int64_t shared;  // consecutive outer places that share their indices
   int64_t size, step;
   BlockMove block;
+  int64_t
+      element;  // bytes of blocks that are one element; 0 where they are more, or do not follow each other
   int64_t offsets[2];
   int bindings[3];  // out, self, index
 
@@ -60,6 +75,7 @@ struct GatherBody {
     const std::span<int64_t> places = index.Places(frame, bindings[2], size);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
+    for (size_t i = 0; element != 0 && i < places.size(); ++i) places[i] *= step;
     auto each = static_cast<int64_t>(index_out.size());
     ParallelFor(static_cast<int64_t>(outer_out.size()) * each, block.grain(),
                 [&](int64_t begin, int64_t end) {
@@ -68,14 +84,22 @@ struct GatherBody {
                     char* to = out + outer_out[static_cast<size_t>(outer)];
                     const char* from = in + outer_in[static_cast<size_t>(outer)];
                     const int64_t* named = places.data() + outer / shared * each;
-                    constexpr int64_t kAhead = 8;  // indices name places that the processor does not foresee
-                    for (int64_t k = first; k < last; ++k) {
-                      if (k + kAhead < last) __builtin_prefetch(from + named[k + kAhead] * step);
-                      block(to + index_out[static_cast<size_t>(k)], from + named[k] * step);
+                    if (element != 0) {
+                      PickRow(to + first * element, element, from, named + first, last - first, element);
+                    } else {
+                      Blocks(to, from, named, first, last);
                     }
                     i += last - first;
                   }
                 });
+  }
+
+  void Blocks(char* to, const char* from, const int64_t* named, int64_t first, int64_t last) const {
+    constexpr int64_t kAhead = 8;  // indices name places that the processor does not foresee
+    for (int64_t k = first; k < last; ++k) {
+      if (k + kAhead < last) __builtin_prefetch(from + named[k + kAhead] * step);
+      block(to + index_out[static_cast<size_t>(k)], from + named[k] * step);
+    }
   }
 };
 
@@ -252,6 +276,36 @@ void PlanGatherOfOne(Plan& plan, const Operand& self, const Operand& index, cons
              {&to, nullptr, out.binding, out.name});
 }
 
+// The dimensions that the index has in the result are 1, and `dim` of self is at the place that it names.
+void PlanGatherOne(Plan& plan, const Operand& self, int dim, int behind, const Operand& index,
+                   const Operand& out) {
+  Tensor from = *self.tensor, to = *out.tensor;
+  from.shape = from.strides = to.shape = to.strides = Shape{};
+  for (int d = 0; d < self.shape().rank(); ++d) {
+    if (d == dim) continue;
+    from.shape.push_back(self.shape()[d]);
+    from.strides.push_back(self.tensor->strides[d]);
+    to.shape.push_back(self.shape()[d]);
+    to.strides.push_back(out.tensor->strides[d < dim ? d : d - dim - 1 + behind]);
+  }
+  const int64_t step = self.tensor->strides[dim] * static_cast<int64_t>(BytesOf(to.dtype));
+  plan.SetCost(100 + static_cast<uint64_t>(to.count()) / 4);
+  plan.SetBody(GatherOneBody{Indices(plan, *index.tensor),
+                             StridedCopy(to, from),
+                             self.shape()[dim],
+                             step,
+                             {out.binding, self.binding, index.binding}});
+}
+
+// Bytes of an element, where each index names one and they lie side by side in the result; else 0.
+int64_t PackedElement(const std::vector<int64_t>& places, int64_t count, size_t bytes) {
+  const auto element = static_cast<int64_t>(bytes);
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (count != 1 || places[i] != static_cast<int64_t>(i) * element) return 0;
+  }
+  return element;
+}
+
 }  // namespace
 
 void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const Operand& index,
@@ -265,6 +319,7 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   CheckShape(out, GatheredShape(from.shape, dim, batch_dims, index.tensor->shape));
   if (to.empty()) return;
   int behind = dim + index.tensor->shape.rank() - batch_dims;
+  if (index.tensor->count() == 1) return PlanGatherOne(plan, self, dim, behind, index, out);
   GatherBody body;
   body.index = Indices(plan, *index.tensor);
   body.outer_out = OffsetsOf(to, 0, dim);
@@ -275,6 +330,7 @@ void PlanGather(Plan& plan, const Operand& self, int dim, int batch_dims, const 
   body.size = from.shape[dim];
   body.step = from.strides[dim] * static_cast<int64_t>(BytesOf(to.dtype));
   body.block = BlockMove(DimsOf(to, behind, to.shape.rank()), DimsOf(from, dim + 1, from.shape.rank()));
+  body.element = PackedElement(body.index_out, body.block.copy.count(), BytesOf(to.dtype));
   body.offsets[0] = OffsetOf(to);
   body.offsets[1] = OffsetOf(from);
   body.bindings[0] = out.binding;

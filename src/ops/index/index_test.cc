@@ -50,6 +50,36 @@ TEST(Index, GathersSlices) {
   }
 }
 
+// One place of each dimension, single elements of the last, and both from parts of larger tensors.
+TEST(Index, GathersOnePlaceAndSingleElements) {
+  std::mt19937 rng(3);
+  for (DType type : {DType::kF32, DType::kI8, DType::kBF16, DType::kF64}) {
+    for (Layout layout : kLayouts) {
+      Sample in(type, {4, 6, 5}, layout);
+      in.Randomise(rng);
+      for (const Shape& places : {Shape{}, Shape{1}, Shape{1, 1}, Shape{7}, Shape{3, 2}}) {
+        for (int dim = 0; dim < 3; ++dim) {
+          Sample index = Places(DType::kI64, places, in.tensor.shape[dim], rng);
+          Shape shape;
+          for (int d = 0; d < dim; ++d) shape.push_back(in.tensor.shape[d]);
+          for (int d = 0; d < places.rank(); ++d) shape.push_back(places[d]);
+          for (int d = dim + 1; d < 3; ++d) shape.push_back(in.tensor.shape[d]);
+          Sample out(type, shape, layout);
+          Call(forms::GatherV2, {Arg(&in.tensor), Arg(int64_t{dim}), Arg(&index.tensor), Arg(&out.tensor)});
+          ForEach(shape, [&](const Shape& i) {
+            Shape named, from;
+            for (int d = 0; d < places.rank(); ++d) named.push_back(i[dim + d]);
+            for (int d = 0; d < dim; ++d) from.push_back(i[d]);
+            from.push_back(PlaceAt(index, named, in.tensor.shape[dim]));
+            for (int d = dim + places.rank(); d < i.rank(); ++d) from.push_back(i[d]);
+            ASSERT_EQ(Get(out.tensor, i), Get(in.tensor, from));
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST(Index, GathersBatchByBatch) {
   std::mt19937 rng(2);
   Sample in(DType::kF32, {3, 2, 7, 4}), out(DType::kF32, {3, 2, 5, 4});
