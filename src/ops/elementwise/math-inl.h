@@ -84,6 +84,18 @@ inline float Expm1(float x) {
   return std::fabs(x) < 0.34f ? small : large;
 }
 
+// P(f), where log(1 + f) = f - f^2 / 2 + f^3 P(f) for 1 + f in [sqrt(1/2), sqrt(2)).
+inline float LogTail(float f) {
+  float t = MulAdd(6.980701959e-2f, f, -1.149454661e-1f);
+  t = MulAdd(t, f, 1.168907114e-1f);
+  t = MulAdd(t, f, -1.242403772e-1f);
+  t = MulAdd(t, f, 1.424855126e-1f);
+  t = MulAdd(t, f, -1.666785097e-1f);
+  t = MulAdd(t, f, 2.00007305e-1f);
+  t = MulAdd(t, f, -2.499999663e-1f);
+  return MulAdd(t, f, 3.333333112e-1f);
+}
+
 // x = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = f - f^2 / 2 + f^3 P(f).
 inline float Log(float x) {
   const bool tiny = x < std::numeric_limits<float>::min();
@@ -92,16 +104,8 @@ inline float Log(float x) {
   const int32_t exponent = static_cast<int32_t>(bits) >> 23;
   const float f = FloatOf((bits & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
   const float e = static_cast<float>(exponent) - (tiny ? 23.0f : 0.0f);
-  float t = MulAdd(6.980701959e-2f, f, -1.149454661e-1f);
-  t = MulAdd(t, f, 1.168907114e-1f);
-  t = MulAdd(t, f, -1.242403772e-1f);
-  t = MulAdd(t, f, 1.424855126e-1f);
-  t = MulAdd(t, f, -1.666785097e-1f);
-  t = MulAdd(t, f, 2.00007305e-1f);
-  t = MulAdd(t, f, -2.499999663e-1f);
-  t = MulAdd(t, f, 3.333333112e-1f);
   const float square = f * f;
-  const float low = MulAdd(-0.5f, square, MulAdd(t * f, square, e * 1.42860682e-6f));
+  const float low = MulAdd(-0.5f, square, MulAdd(LogTail(f) * f, square, e * 1.42860682e-6f));
   const float value = MulAdd(e, 0.693145751953125f, f + low);
   const float special = x == 0  ? -std::numeric_limits<float>::infinity()
                         : x > 0 ? x
@@ -114,6 +118,14 @@ inline float Log1p(float x) {
   const float u = 1.0f + x;
   const float value = Log(u) - ((u - 1.0f) - x) / u;
   return u == std::numeric_limits<float>::infinity() ? u : u == 0.0f ? Log(u) : value;
+}
+
+// The same for x in [0, 1], where nothing is rounded on the way: 1 + x = 2^e (1 + f) with e 0 or 1.
+inline float Log1pOfUnit(float x) {
+  const bool upper = x > 0.41421356f;
+  const float f = upper ? MulAdd(0.5f, x, -0.5f) : x, square = f * f;
+  const float low = MulAdd(-0.5f, square, MulAdd(LogTail(f) * f, square, upper ? 1.42860682e-6f : 0.0f));
+  return (upper ? 0.693145751953125f : 0.0f) + (f + low);
 }
 
 // t / (t + 2) of t = e^(2 |x|) - 1; from 9.1 on it is 1.
@@ -182,6 +194,7 @@ inline double Exp(double x) {
 inline double Expm1(double x) { return std::expm1(x); }
 inline double Log(double x) { return std::log(x); }
 inline double Log1p(double x) { return std::log1p(x); }
+inline double Log1pOfUnit(double x) { return std::log1p(x); }
 // From 20 on it is 1.
 inline double Tanh(double x) {
   const double size = std::fabs(x);
