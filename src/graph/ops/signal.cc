@@ -49,15 +49,8 @@ Tensor WithParts(Translation& node, const Tensor& x) {
   return node.Packed(node.Cast(x, x.dtype == DType::kF64 ? DType::kF64 : DType::kF32));
 }
 
-// The transform of packed numbers along a dimension.
-void Transform(Translation& node, const Tensor& x, int axis, int64_t length, bool inverse, bool onesided) {
-  if (onesided && (inverse || x.shape.back(0) == 2))
-    node.Refuse("onesided is for forward transforms of real numbers");
-  Shape shape = x.shape;
-  shape[axis] = onesided ? length / 2 + 1 : length;
-  shape.back(0) = 2;
-  Tensor out = node.Out(0, node.dtype(0), shape);
-  Tensor result = out.dtype == x.dtype ? out : node.Temporary(x.dtype, shape);
+void TransformInto(Translation& node, const Tensor& x, int axis, int64_t length, bool inverse,
+                   const Tensor& result) {
   node.Step("DFT", [&](ops::Plan& plan) {
     ops::DftArgs args{
         .x = ReadFrom(plan, x, "x"), .out = {}, .outer = 1, .inner = 1, .length = length, .inverse = inverse};
@@ -68,7 +61,47 @@ void Transform(Translation& node, const Tensor& x, int axis, int64_t length, boo
     }
     ops::PlanDft(plan, args);
   });
+}
+
+// The transform of packed numbers along a dimension.
+void Transform(Translation& node, const Tensor& x, int axis, int64_t length, bool inverse, bool onesided) {
+  if (onesided && x.shape.back(0) == 2) node.Refuse("onesided is for forward transforms of real numbers");
+  Shape shape = x.shape;
+  shape[axis] = onesided ? length / 2 + 1 : length;
+  shape.back(0) = 2;
+  Tensor out = node.Out(0, node.dtype(0), shape);
+  Tensor result = out.dtype == x.dtype ? out : node.Temporary(x.dtype, shape);
+  TransformInto(node, x, axis, length, inverse, result);
   if (out.dtype != x.dtype) node.Copy(result, out);
+}
+
+// Positions [begin, end) of a dimension.
+Tensor PositionsOf(const Tensor& x, int axis, int64_t begin, int64_t end) {
+  Shape shape = x.shape;
+  shape[axis] = end - begin;
+  return Translation::View(x, shape, x.strides, x.offset + begin * x.strides[axis]);
+}
+
+// Real numbers from the half of their spectrum that tells the other one. What has a counterpart there counts
+// twice, the rest as nothing: the real parts are the same.
+void RealsOfHalf(Translation& node, const Tensor& x, int axis, int64_t length) {
+  if (x.shape.back(0) != 2) node.Refuse("a transform back from half of a spectrum takes complex numbers");
+  const int64_t bins = std::min(x.shape[axis], length / 2 + 1), twice = std::min(bins, (length + 1) / 2);
+  Shape half = x.shape, shape = x.shape;
+  half[axis] = bins;
+  shape[axis] = length;
+  Tensor spectrum = node.Temporary(x.dtype, half), all = node.Temporary(x.dtype, shape);
+  node.Copy(PositionsOf(x, axis, 0, bins), spectrum);
+  if (twice > 1) {
+    Tensor from = PositionsOf(x, axis, 1, twice), to = PositionsOf(spectrum, axis, 1, twice);
+    const double two = 2;
+    const Scalar factor(&two, DType::kF64);
+    node.Run(ops::forms::Muls, {Arg(&from), Arg(&factor), Arg(&to)});
+  }
+  TransformInto(node, spectrum, axis, length, true, all);
+  Shape reals = shape;
+  reals.back(0) = 1;
+  node.Copy(Translation::View(all, reals, all.strides, all.offset), node.Out(0, node.dtype(0), reals));
 }
 
 }  // namespace
@@ -79,9 +112,12 @@ void DFT(Translation& node) {
   const int axis = node.Axis(given, x.shape.rank());
   if (axis == x.shape.rank() - 1)
     node.Refuse("the last dimension holds the parts of the numbers; it is no axis");
-  const int64_t length = node.has(1) ? Whole(node, 1, "length") : x.shape[axis];
+  const bool inverse = node.Bool("inverse"), half = inverse && node.Bool("onesided");
+  const int64_t given_length = half ? 2 * (x.shape[axis] - 1) : x.shape[axis];
+  const int64_t length = node.has(1) ? Whole(node, 1, "length") : given_length;
   if (length < 1) node.Refuse("there is no transform of nothing");
-  Transform(node, x, axis, length, node.Bool("inverse"), node.Bool("onesided"));
+  if (half) return RealsOfHalf(node, x, axis, length);
+  Transform(node, x, axis, length, inverse, node.Bool("onesided"));
 }
 
 // Frames that overlap, times the window, transformed.
