@@ -239,11 +239,23 @@ class ConvFuser {
     return {};
   }
 
+  // Only planes as they lie are convolved quickly by a filter each through a volume, with a clip at most
+  // behind.
+  bool IsDepthwiseVolume(int n) {
+    const Shape& filter = edit_.TypeOf(edit_.at(n).inputs[1]).shape;
+    return filter.rank() == 5 && filter[0] > 1 && filter[1] == 1 && filter[2] > 1 && filter[3] > 1 &&
+           filter[4] > 1;
+  }
+
+  static bool IsClip(const Activation& activation) {
+    return activation.name == "clip" || (activation.name == "relu" && activation.alpha == 0);
+  }
+
   void TakeActivation(int n) {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
     Activation activation = ActivationOf(edit_.at(user));
-    if (activation.name.empty() || !MakeFused(n)) return;
+    if (activation.name.empty() || (IsDepthwiseVolume(n) && !IsClip(activation)) || !MakeFused(n)) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = activation.name;
     attributes["alpha"] = activation.alpha;

@@ -30,9 +30,12 @@ Order ToFirst(int rank) {
   return order;
 }
 
-bool IsPointwise(const std::string& type) {
-  const OpSchema* schema = FindOp(type);
-  return schema != nullptr && schema->Is(kTraitPointwise);
+// A PRelu whose slopes broadcast is.
+bool IsPointwise(const Node& node) {
+  const OpSchema* schema = FindOp(node.type);
+  const auto* broadcast = FindAttribute<bool>(node, "broadcast");
+  return (schema != nullptr && schema->Is(kTraitPointwise)) ||
+         (node.type == "PRelu" && broadcast != nullptr && *broadcast);
 }
 
 // Have a data_format of their own. Sets are never destroyed: compiling may still be under way when the
@@ -96,7 +99,7 @@ class LayoutChooser {
   void Visit(int n) {
     const Node& node = from_.nodes[static_cast<size_t>(n)];
     if (IsImageOperator(node) && WantsLast(node) && !WorksAsItLies(n, node)) return AddImageOperator(n, node);
-    if (IsPointwise(node.type) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
+    if (IsPointwise(node) && AnyLastOnly(node) && AllTurnable(node)) return AddElementwise(n, node);
     if (IsQuantisation(node) && IsPlane(node.types[0]) &&
         (last_.count(node.inputs[0]) != 0 || IsQuantisedFor(n, node)))
       return AddQuantisation(n, node);
@@ -121,18 +124,28 @@ class LayoutChooser {
     bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
     const bool plane = IsPlane(node.types[0]) || (node.type == "FusedConv2D" && IsImage(node.types[0]));
     return first && plain && plane && node.outputs == 1 &&
-           (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv") &&
+           (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv" || PoolsBytes(node)) &&
            IsImage(TypeOf(node.inputs[0]));
+  }
+
+  static bool PoolsBytes(const Node& node) {
+    const DType type = node.types[0].dtype;
+    return node.type == "MaxPoolV3" && (type == DType::kI8 || type == DType::kU8);
   }
 
   // Planes are pooled, and convolved by a filter each, where they lie, which is quicker than turning them.
   // Rows that fill no vector are not pooled so. A product of the channels that stands alone is taken so, too.
   bool WorksAsItLies(int n, const Node& node) const {
+    if (IsDepthwiseVolume(node)) return ClipsAtMost(node);  // turning costs less than what others take
     if (last_.count(node.inputs[0]) != 0) return false;
+    return TakesPlanes(node) ||
+           (ClipsAtMost(node) && (IsPlaneProduct(node) || SeesFew(node)) && !LeadsToImages(n, kFar));
+  }
+
+  bool TakesPlanes(const Node& node) const {
     if (node.type == "MaxPoolV3" || node.type == "AvgPoolV2")
       return TypeOf(node.inputs[0]).shape.back(0) >= ops::kShortestPooledRow;
-    return ClipsAtMost(node) &&
-           (IsDepthwise(node) || ((IsPlaneProduct(node) || SeesFew(node)) && !LeadsToImages(n, kFar)));
+    return ClipsAtMost(node) && IsDepthwise(node);
   }
 
   bool IsPlaneProduct(const Node& node) const {
@@ -167,9 +180,16 @@ class LayoutChooser {
   bool IsDepthwise(const Node& node) const {
     if (node.type != "FusedConv2D" && node.type != "Conv2D" && node.type != "ConvTranspose") return false;
     const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape;
-    if (!IsImage(TypeOf(node.inputs[1])) || filter.rank() > 4 || in[1] < 2) return false;
+    if (!IsImage(TypeOf(node.inputs[1])) || in[1] < 2) return false;
     const auto* groups = FindAttribute<int64_t>(node, "groups");
     return node.type == "ConvTranspose" ? groups != nullptr && *groups == in[1] : filter[1] == 1;
+  }
+
+  // Whose filters reach along all three dimensions: others become images.
+  bool IsDepthwiseVolume(const Node& node) const {
+    if (!IsDepthwise(node) || node.type == "ConvTranspose") return false;
+    const Shape& filter = TypeOf(node.inputs[1]).shape;
+    return filter.rank() == 5 && filter[2] > 1 && filter[3] > 1 && filter[4] > 1;
   }
 
   static bool ClipsAtMost(const Node& node) {
@@ -331,14 +351,15 @@ class LayoutChooser {
     return true;
   }
 
-  // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators.
+  // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators and
+  // what works on planes as well.
   static constexpr int kFar = 4;
   bool LeadsToImages(int n, int far) const {
     const std::vector<int>& users = users_[static_cast<size_t>(n)];
     return far > 0 && std::any_of(users.begin(), users.end(), [&](int u) {
              const Node& user = from_.nodes[static_cast<size_t>(u)];
-             return IsImageOperator(user) ||
-                    (IsPointwise(user.type) && (AnyLastOnly(user) || LeadsToImages(u, far - 1)));
+             if (IsImageOperator(user)) return !TakesPlanes(user) || LeadsToImages(u, far - 1);
+             return IsPointwise(user) && (AnyLastOnly(user) || LeadsToImages(u, far - 1));
            });
   }
 

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "ops/layout/float_transpose.h"
+#include "ops/layout/moves.h"
 
 namespace belay::ops {
 PackedOperand::PackedOperand(const Operand& operand, DType type, bool channels_last, bool loading)
@@ -72,6 +73,7 @@ Conversion::Conversion(const Operand& operand, const Tensor& packed, bool loadin
   needed_ = t.dtype != packed.dtype || !SameLayout(t.shape, t.strides, packed.strides);
   if (!needed_) return;
   element_ = size;
+  moves_ = t.dtype == packed.dtype && ComputeType(t.dtype) != t.dtype;
   FindPlainTranspose(operand, packed);
   Tensor origin = t;
   origin.offset = 0;
@@ -117,6 +119,7 @@ void Conversion::Load(const char* operand, char* packed) const {
     return LoadTransposed(memory_, operand, reinterpret_cast<float*>(packed), batch_, channels_, pixels_);
   }
   char* base[2] = {packed, const_cast<char*>(operand)};
+  if (moves_) return Move(base);
   nest_.WalkAll(
       base,
       [this](char** at, int64_t n) {
@@ -130,6 +133,13 @@ void Conversion::Load(const char* operand, char* packed) const {
       [] {});
 }
 
+void Conversion::Move(char* const* base) const {
+  nest_.WalkAll(
+      base,
+      [this](char** at, int64_t n) { MoveRow(at[0], nest_.step(0), at[1], nest_.step(1), n, element_); },
+      [] {});
+}
+
 void Conversion::Store(char* operand, const char* packed) const {
   if (batch_ > 0 && element_ == 2) return TransposeHalves(packed, operand, batch_, pixels_, channels_);
   if (batch_ > 0) {
@@ -137,6 +147,7 @@ void Conversion::Store(char* operand, const char* packed) const {
                            channels_);
   }
   char* base[2] = {operand, const_cast<char*>(packed)};
+  if (moves_) return Move(base);
   nest_.WalkAll(
       base,
       [this](char** at, int64_t n) {

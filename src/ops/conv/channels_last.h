@@ -32,8 +32,10 @@ class Conversion {
 
  private:
   void FindPlainTranspose(const Operand& operand, const Tensor& packed);
+  void Move(char* const* base) const;
 
   bool needed_ = false;
+  bool moves_ = false;  // elements that nobody computes with stay what they are
   int64_t bytes_ = 0, offset_ = 0, element_ = 0;
   LoopNest nest_;
   Lane lane_;

@@ -15,6 +15,11 @@
 namespace belay::ops {
 namespace {
 
+// Below everything: what windows hold that see nothing.
+template <class T>
+constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                          : std::numeric_limits<T>::lowest();
+
 // The windows of one output row.
 template <class T>
 class PoolRow {
@@ -34,7 +39,7 @@ class PoolRow {
 
   void Pixel(const PoolSpan& z, const PoolSpan& y, const PoolSpan& x, T* to, int64_t* places) const {
     const bool max = s_.kind == PoolKind::kMax;
-    std::fill(to, to + s_.channels, max ? -std::numeric_limits<T>::infinity() : T{0});
+    std::fill(to, to + s_.channels, max ? kLeast<T> : T{0});
     if (places != nullptr) std::fill(places, places + s_.channels, int64_t{0});
     if (!max && y.count * x.count > kManyElements) {
       AddByRows(z, y, x, to);
@@ -264,8 +269,12 @@ void PlanPool(Plan& plan, const PoolArgs& args) {
   if (args.out.tensor->empty()) return;
   const PoolShape shape = ShapeOf(args);
   if (PlanTurnedPool(plan, args, shape) || PlanPlanePool(plan, args, shape)) return;
-  // f32 holds the small integers exactly, f64 all that matter here.
   const DType type = args.input.dtype();
+  if (args.kind == PoolKind::kMax && !args.places.present() && args.out.dtype() == type) {
+    if (type == DType::kI8) return PlanFor(plan, args, shape, BestPoolLoopsI8(), type);
+    if (type == DType::kU8) return PlanFor(plan, args, shape, BestPoolLoopsU8(), type);
+  }
+  // f32 holds the small integers exactly, f64 all that matter here.
   const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
   if (small || ComputeType(type) == DType::kF32) {
     PlanFor(plan, args, shape, BestPoolLoopsF32(), DType::kF32);

@@ -114,6 +114,35 @@ HWY_ATTR void AddWindow(T* to, const T* x, const PoolWindow& w, int64_t n) {
   }
 }
 
+// Bytes have no NaN.
+template <class T>
+HWY_ATTR void MaxWindowOfBytes(T* to, const T* x, const PoolWindow& w, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= n; c += lanes) {
+    auto most = hn::LoadU(d, to + c);
+    for (int64_t r = 0; r < w.rows; ++r) {
+      const T* from = x + r * w.row_step + c;
+      for (int64_t k = 0; k < w.columns; ++k, from += w.column_step) most = hn::Max(hn::LoadU(d, from), most);
+    }
+    hn::StoreU(most, d, to + c);
+  }
+  if (c == n) return;
+  for (int64_t r = 0; r < w.rows; ++r) {
+    for (int64_t k = 0; k < w.columns; ++k) Max(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
+  }
+}
+
+template <class T>
+constexpr PoolLoops<T> LargestBytes() {
+  return {&MaxWindowOfBytes<T>, nullptr, &Max<T>, nullptr, nullptr, nullptr, nullptr, nullptr};
+}
+constexpr PoolLoops<int8_t> kLoopsI8 = LargestBytes<int8_t>();
+constexpr PoolLoops<uint8_t> kLoopsU8 = LargestBytes<uint8_t>();
+const PoolLoops<int8_t>& PoolLoopsI8() { return kLoopsI8; }
+const PoolLoops<uint8_t>& PoolLoopsU8() { return kLoopsU8; }
+
 constexpr PoolLoops<float> kLoopsF32{&MaxWindow<float>, &AddWindow<float>, &Max<float>,     &MaxPlace<float>,
                                      &Add<float>,       &AddSquare<float>, &AddSize<float>, &Scale<float>};
 constexpr PoolLoops<double> kLoopsF64{&MaxWindow<double>, &AddWindow<double>, &Max<double>,
@@ -130,7 +159,11 @@ HWY_AFTER_NAMESPACE();
 namespace belay::ops {
 BELAY_SIMD_EXPORT(PoolLoopsF32);
 BELAY_SIMD_EXPORT(PoolLoopsF64);
+BELAY_SIMD_EXPORT(PoolLoopsI8);
+BELAY_SIMD_EXPORT(PoolLoopsU8);
 const PoolLoops<float>& BestPoolLoopsF32() { return BELAY_SIMD_CALL(PoolLoopsF32)(); }
 const PoolLoops<double>& BestPoolLoopsF64() { return BELAY_SIMD_CALL(PoolLoopsF64)(); }
+const PoolLoops<int8_t>& BestPoolLoopsI8() { return BELAY_SIMD_CALL(PoolLoopsI8)(); }
+const PoolLoops<uint8_t>& BestPoolLoopsU8() { return BELAY_SIMD_CALL(PoolLoopsU8)(); }
 }  // namespace belay::ops
 #endif

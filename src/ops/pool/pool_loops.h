@@ -26,5 +26,8 @@ struct PoolLoops {
 
 const PoolLoops<float>& BestPoolLoopsF32();
 const PoolLoops<double>& BestPoolLoopsF64();
+// Only the largest is found, without its place.
+const PoolLoops<int8_t>& BestPoolLoopsI8();
+const PoolLoops<uint8_t>& BestPoolLoopsU8();
 
 }  // namespace belay::ops
