@@ -69,15 +69,32 @@ void QLinearWhere(OnnxNode& node) {
   Quantised(node, node.Add("SelectV2", {node.in(0), Real(node, 1), Real(node, 4)}), 7);
 }
 
-// The bias is of i32, and its scale is the product of the other two.
+// The bias is of i32, and its scale is the product of the other two. Null: they are not known.
+Constant BiasSteps(OnnxNode& node) {
+  const Constant a = node.constant(1), b = node.constant(4), bias = node.constant(6);
+  if (a == nullptr || b == nullptr || bias == nullptr || bias->shape().rank() != 1 || a->count() != 1 ||
+      a->dtype() != DType::kF32 || b->dtype() != DType::kF32)
+    return nullptr;
+  auto steps = std::make_shared<HostTensor>(DType::kF32, b->count() == 1 ? Shape{} : b->shape());
+  for (int64_t i = 0; i < b->count(); ++i) steps->as<float>()[i] = a->as<float>()[0] * b->as<float>()[i];
+  return steps;
+}
+
 void QGemm(OnnxNode& node) {
   const bool transposed = node.Int("transB", 0) != 0;
   const double alpha = node.Float("alpha", 1);
   Port a = Real(node, 0);
   Port b = node.Add("DequantizeLinear", {node.in(3), node.in(4), node.in(5)},
                     {{"axis", int64_t{transposed ? 0 : 1}}});
-  Port y =
-      node.Add("Gemm", {a, b}, {{"transpose_a", node.Int("transA", 0) != 0}, {"transpose_b", transposed}});
+  const Attributes turns{{"transpose_a", node.Int("transA", 0) != 0}, {"transpose_b", transposed}};
+  const Constant steps = node.has(6) && alpha == 1 && node.has(7) ? BiasSteps(node) : nullptr;
+  if (steps != nullptr) {  // as quantising tools write a layer, which passes know
+    auto zeros = std::make_shared<HostTensor>(DType::kI32, steps->shape());
+    Port bias = node.Add("DequantizeLinear", {node.in(6), node.Const(steps), node.Const(zeros)},
+                         {{"axis", int64_t{0}}});
+    return Quantised(node, node.Add("Gemm", {a, b, bias}, turns), 7);
+  }
+  Port y = node.Add("Gemm", {a, b}, turns);
   if (node.has(6)) {
     Port bias = node.Add("Cast", {node.in(6)}, {{"dst_type", DType::kF32}});
     y = node.Add("Add", {y, node.Add("Mul", {bias, node.Add("Mul", {node.in(1), node.in(4)})})});

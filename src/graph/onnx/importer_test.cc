@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "graph/codes.h"
 #include "graph/interpreter.h"
@@ -138,6 +140,39 @@ TEST(Importer, BroadcastsFromAnAxis) {
   const std::vector<Constant> inputs{samples::Counting({2, 2, 2}), samples::Reals({2}, {10, 20})};
   const std::vector<Constant> sums = Evaluate(Import(model, ""), inputs);
   EXPECT_EQ(sums.at(0)->Reals(), (std::vector<double>{10, 11, 22, 23, 14, 15, 26, 27}));
+}
+
+// The bias joins the product, in steps of both scales, so that it can be computed with bytes.
+TEST(Importer, AQuantisedLayerOfOnnxruntime) {
+  const std::vector<std::string> names{"x",      "x_scale", "x_zero",  "w",     "w_scale",
+                                       "w_zero", "b",       "y_scale", "y_zero"};
+  ModelData model;
+  model.opsets = {{"", 17}, {"com.microsoft", 1}};
+  model.graph.inputs = {{"x", true, kUint8, true, {1, 2}}};
+  model.graph.outputs = {{"y", true, kUint8, false, {}}};
+  model.graph.nodes = {{"n", "QGemm", "com.microsoft", names, {"y"}, {}}};
+  const auto add = [&](const std::string& name, int32_t type, std::vector<int64_t> dims,
+                       std::vector<float> floats, std::vector<int32_t> whole) {
+    TensorData& tensor = model.graph.constants.emplace_back();
+    tensor.name = name, tensor.type = type, tensor.dims = std::move(dims);
+    tensor.floats = std::move(floats), tensor.int32s = std::move(whole);
+  };
+  add("x_scale", kFloat, {}, {0.5}, {});
+  add("x_zero", kUint8, {}, {}, {10});
+  add("w", kInt8, {2, 2}, {}, {1, 2, 3, -4});
+  add("w_scale", kFloat, {2}, {0.25, 0.5}, {});
+  add("w_zero", kInt8, {2}, {}, {0, 0});
+  add("b", kInt32, {2}, {}, {8, -4});
+  add("y_scale", kFloat, {}, {0.125}, {});
+  add("y_zero", kUint8, {}, {}, {100});
+  const Graph graph = Import(model, "");
+  EXPECT_EQ(
+      std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const Node& n) { return n.type == "Add"; }),
+      0);
+  auto x = std::make_shared<HostTensor>(DType::kU8, Shape{1, 2});
+  x->as<uint8_t>()[0] = 14, x->as<uint8_t>()[1] = 8;
+  // (4 * 1 - 2 * 3 + 8) / 8 = 0.75 and (4 * 2 + 2 * 4 - 4) / 4 = 3, in eighths.
+  EXPECT_EQ(Evaluate(graph, std::vector<Constant>{x}).at(0)->Ints(), (std::vector<int64_t>{106, 124}));
 }
 
 TEST(Importer, AnInputThatNobodyReadsIsRefused) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <string_view>
 
 #include "graph/ops/integers.h"
 #include "graph/passes/editor.h"
@@ -31,7 +32,8 @@ class QuantisedFinder {
       if (edit_.at(node).type == "BatchMatMul") found |= ops::SumsBytesExactly() && TakeMatMul(node);
       if (edit_.at(node).type != "QuantizeLinear" || !Known(edit_.at(node)) || !OneScale(ReadBy(node)))
         continue;
-      found |= TakeSum(node) || (ops::ConvolvesBytes() && (TakeConvolution(node) || TakeProduct(node)));
+      found |= TakeMove(node) || TakeSum(node) ||
+               (ops::ConvolvesBytes() && (TakeConvolution(node) || TakeProduct(node)));
     }
     return found;
   }
@@ -76,6 +78,31 @@ class QuantisedFinder {
     return edit_.at(from.node).type == type && edit_.OnlyUser(from) == n ? from.node : -1;
   }
 
+  // What only moves numbers, or chooses among them by size, does the same to their bytes.
+  bool TakeMove(int n) {
+    const int from = edit_.at(n).inputs[0].node;
+    if (!MovesBytes(edit_.at(from)) || Rounded(n, edit_.at(from).type.c_str()) < 0) return false;
+    const Node move = edit_.at(from);
+    auto x = Source(move, 0);
+    if (!x || !Alike(*x, ReadBy(n))) return false;
+    std::vector<Port> inputs = move.inputs;
+    inputs[0] = x->bytes;
+    return edit_.Rewrite(n, move.type, std::move(inputs), move.attributes);
+  }
+
+  static bool MovesBytes(const Node& node) {
+    static constexpr std::string_view kMoves[] = {"Reshape",   "Flatten",     "Squeeze",    "SqueezeV3",
+                                                  "Unsqueeze", "UnsqueezeV3", "TransposeD", "MaxPoolV3"};
+    return std::find(std::begin(kMoves), std::end(kMoves), node.type) != std::end(kMoves);
+  }
+
+  bool Alike(const Quantised& a, const Quantised& b) const {
+    return OneScale(a) && OneScale(b) && TypeOf(a) == TypeOf(b) &&
+           edit_.ConstantAt(a.scale)->as<float>()[0] == edit_.ConstantAt(b.scale)->as<float>()[0] &&
+           edit_.ConstantAt(a.scale)->as<float>()[0] > 0 &&
+           edit_.ConstantAt(a.zero)->Ints() == edit_.ConstantAt(b.zero)->Ints();
+  }
+
   bool TakeSum(int n) {
     const int add = Rounded(n, "Add");
     if (add < 0) return false;
@@ -93,7 +120,7 @@ class QuantisedFinder {
     const int conv = Rounded(n, "Conv2D");
     if (conv < 0 || !IsOfOnnx(edit_.at(conv))) return false;
     const Node node = edit_.at(conv);
-    std::vector<Port> inputs = IntegersOf(node, ReadBy(n), 4);
+    std::vector<Port> inputs = IntegersOf(node, ReadBy(n), 4, 0);
     if (inputs.empty()) return false;
     Attributes attributes;
     for (const char* name : {"strides", "pads", "dilations", "groups", "auto_pad"}) {
@@ -104,14 +131,14 @@ class QuantisedFinder {
   }
 
   // What QLinearConv reads in place of the node; empty where the node has to compute with floats. `rank`: of
-  // the weights, whose rows are the results' channels.
-  std::vector<Port> IntegersOf(const Node& node, const Quantised& y, int rank) {
+  // the weights, of which the dimension `channels` counts the results' channels.
+  std::vector<Port> IntegersOf(const Node& node, const Quantised& y, int rank, int channels) {
     auto x = Source(node, 0), w = Source(node, 1);
-    if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node, rank)) return {};
+    if (!x || !w || !OneScale(*x) || !WeightsFit(*w, node.inputs[1].node, rank, channels)) return {};
     std::vector<Port> inputs{x->bytes, x->scale, x->zero, w->bytes, w->scale, w->zero, y.scale, y.zero};
     if (node.inputs.size() > 2 && node.inputs[2].present()) {
       auto bias = Source(node, 2);
-      if (!bias || !CountsSums(*bias, *x, *w)) return {};
+      if (!bias || !CountsSums(*bias, *x, *w, channels)) return {};
       inputs.push_back(bias->bytes);
     }
     return inputs;
@@ -121,10 +148,12 @@ class QuantisedFinder {
   bool TakeProduct(int n) {
     const int gemm = Rounded(n, "Gemm");
     if (gemm < 0 || !MultipliesRows(edit_.at(gemm))) return false;
-    std::vector<Port> inputs = IntegersOf(edit_.at(gemm), ReadBy(n), 2);
+    const bool turned = Flag(edit_.at(gemm), "transpose_b");
+    std::vector<Port> inputs = IntegersOf(edit_.at(gemm), ReadBy(n), 2, turned ? 0 : 1);
     if (inputs.empty()) return false;
     const std::string name = edit_.at(n).name;
     Constant matrix = edit_.ConstantAt(inputs[3]);
+    if (!turned) matrix = Turned(*matrix);
     const Shape& shape = matrix->shape();
     const std::vector<int64_t> pixel{2, 3};
     inputs[0] = edit_.AddNode(name + "_pixels", "Unsqueeze", {inputs[0]}, {});
@@ -137,13 +166,24 @@ class QuantisedFinder {
     return edit_.Rewrite(n, "Squeeze", {conv}, {{"axis", pixel}});
   }
 
-  // x times the matrix whose rows belong to the columns of the result, as exporters write it.
+  // A matrix of bytes with its rows as columns.
+  static Constant Turned(const HostTensor& matrix) {
+    const int64_t rows = matrix.shape()[0], columns = matrix.shape()[1];
+    auto turned = std::make_shared<HostTensor>(matrix.dtype(), Shape{columns, rows});
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j)
+        turned->as<uint8_t>()[j * rows + i] = matrix.as<uint8_t>()[i * columns + j];
+    }
+    return turned;
+  }
+
+  // Rows of x times a matrix; its columns are the result's, or turned as exporters write it its rows.
   static bool MultipliesRows(const Node& node) {
     for (const char* factor : {"alpha", "beta"}) {
       const auto* value = FindAttribute<double>(node, factor);
       if (value != nullptr && *value != 1) return false;
     }
-    return !Flag(node, "transpose_a") && Flag(node, "transpose_b");
+    return !Flag(node, "transpose_a");
   }
 
   // Sums of bytes, times both scales: no QuantizeLinear need follow.
@@ -197,21 +237,23 @@ class QuantisedFinder {
   }
 
   // Bytes of i8 that `node` dequantises, with one scale for all or one for each channel of the result.
-  bool WeightsFit(const Quantised& w, int node, int rank) {
+  bool WeightsFit(const Quantised& w, int node, int rank, int channels) {
     Constant bytes = edit_.ConstantAt(w.bytes), scale = edit_.ConstantAt(w.scale),
              zero = edit_.ConstantAt(w.zero);
     if (bytes == nullptr || scale->dtype() != DType::kF32 || bytes->shape().rank() != rank || !IsFlat(w))
       return false;
     const auto* axis = FindAttribute<int64_t>(edit_.at(node), "axis");
-    const bool by_row = axis != nullptr && *axis == 0 && scale->count() == bytes->shape()[0];
-    return (scale->count() == 1 || by_row) && !SignedWeights(*bytes, *zero).empty();
+    const int64_t along = axis == nullptr ? 1 : *axis < 0 ? *axis + rank : *axis;
+    const bool by_channel = along == channels && scale->count() == bytes->shape()[channels];
+    if (scale->count() != 1 && !by_channel) return false;
+    return !SignedWeights(channels == 0 ? *bytes : *Turned(*bytes), *zero).empty();
   }
 
   // Whether the bias is in steps of the products.
-  bool CountsSums(const Quantised& bias, const Quantised& x, const Quantised& w) const {
+  bool CountsSums(const Quantised& bias, const Quantised& x, const Quantised& w, int channels) const {
     Constant whole = edit_.ConstantAt(bias.bytes), zero = edit_.ConstantAt(bias.zero);
     if (whole == nullptr || whole->dtype() != DType::kI32 || whole->shape().rank() != 1 || !IsFlat(bias) ||
-        whole->count() != edit_.ConstantAt(w.bytes)->shape()[0])
+        whole->count() != edit_.ConstantAt(w.bytes)->shape()[channels])
       return false;
     const std::vector<double> steps = edit_.ConstantAt(bias.scale)->Reals(),
                               factors = edit_.ConstantAt(w.scale)->Reals();

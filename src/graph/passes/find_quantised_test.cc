@@ -161,17 +161,62 @@ TEST_F(FindQuantisedTest, FloatsAreTurnedRatherThanTheirBytes) {
   EXPECT_EQ(Count(graph, "QLinearConv"), 1);
 }
 
+// The matrix lies as torch exports it, or as onnxruntime joins a product and a sum before it quantises them.
 TEST_F(FindQuantisedTest, AFullyConnectedLayer) {
   for (bool turned : {true, false}) {
+    for (int64_t axis : {0, 1, -1}) {
+      b = {};
+      SCOPED_TRACE(testing::Message() << turned << " " << axis);
+      Port x = b.Real(Input({3, 40}), 0.02f, 90);
+      std::vector<float> steps, sums;
+      for (int i = 0; i < 40; ++i) steps.push_back(0.01f + 0.001f * static_cast<float>(i % 7));
+      for (float step : steps) sums.push_back(0.02f * step);
+      Port bias = b.Add(
+          "DequantizeLinear",
+          {b.Constants<int32_t>(DType::kI32, {40}, -3000, 3000), b.Scale(sums), b.Zero(0, DType::kI32, 40)},
+          {{"axis", int64_t{0}}});
+      Port w = b.Add(
+          "DequantizeLinear",
+          {b.Constants<int8_t>(DType::kI8, {40, 40}, -120, 120), b.Scale(steps), b.Zero(0, DType::kI8, 40)},
+          {{"axis", axis}});
+      Port y = b.Add("Gemm", {x, w, bias}, {{"transpose_b", turned}});
+      Graph graph = Check(b, b.Bytes(y, 0.2f, 120), {3, 40});
+      EXPECT_EQ(Count(graph, "QLinearConv"), turned == (axis == 0) && ops::ConvolvesBytes() ? 1 : 0);
+    }
+  }
+}
+
+TEST_F(FindQuantisedTest, AMatrixOfOtherSides) {
+  for (int64_t scales : {1, 40}) {
     b = {};
-    Port x = b.Real(Input({3, 40}), 0.02f, 90);
-    Port bias = b.Add("DequantizeLinear", {b.Constants<int32_t>(DType::kI32, {40}, -3000, 3000),
-                                           b.Scale({0.02f * 0.01f}), b.Zero(0, DType::kI32)});
-    Port w = b.Add("DequantizeLinear", {b.Constants<int8_t>(DType::kI8, {40, 40}, -120, 120),
-                                        b.Scale({0.01f}), b.Zero(0, DType::kI8)});
-    Port y = b.Add("Gemm", {x, w, bias}, {{"transpose_b", turned}});
-    Graph graph = Check(b, b.Bytes(y, 0.2f, 120), {3, 40});
-    EXPECT_EQ(Count(graph, "QLinearConv"), turned && ops::ConvolvesBytes() ? 1 : 0);
+    Port x = b.Real(Input({5, 24}), 0.02f, 90);
+    std::vector<float> steps(static_cast<size_t>(scales), 0.01f), sums(steps.size(), 0.02f * 0.01f);
+    Port bias = b.Add(
+        "DequantizeLinear",
+        {b.Constants<int32_t>(DType::kI32, {40}, -3000, 3000), b.Scale(sums), b.Zero(0, DType::kI32, scales)},
+        {{"axis", int64_t{0}}});
+    Port w = b.Add("DequantizeLinear", {b.Constants<int8_t>(DType::kI8, {24, 40}, -120, 120), b.Scale(steps),
+                                        b.Zero(0, DType::kI8, scales)});
+    Graph graph = Check(b, b.Bytes(b.Add("Gemm", {x, w, bias}), 0.2f, 120), {5, 24});
+    EXPECT_EQ(Count(graph, "QLinearConv"), ops::ConvolvesBytes() ? 1 : 0);
+  }
+}
+
+// Numbers that are only moved or chosen from stay bytes where both ends have the same steps.
+TEST_F(FindQuantisedTest, MovesOfNumbersMoveTheirBytes) {
+  for (const float scale : {0.02f, 0.03f}) {
+    b = {};
+    Port x = b.Real(Input({2, 3, 8, 6}), 0.02f, 90);
+    x = b.Add("MaxPoolV3", {x},
+              {{"ksize", std::vector<int64_t>{1, 1, 2, 2}},
+               {"strides", std::vector<int64_t>{1, 1, 2, 2}},
+               {"padding_mode", std::string("CALCULATED")},
+               {"pads", std::vector<int64_t>{0, 0, 0, 0}}});
+    x = b.Real(b.Bytes(x, scale, 90), scale, 90);
+    x = b.Add("TransposeD", {x}, {{"perm", std::vector<int64_t>{1, 0, 3, 2}}});
+    x = b.Real(b.Bytes(x, scale, 90), scale, 90);
+    Graph graph = Check(b, b.Bytes(b.Add("Flatten", {x}, {{"axis", int64_t{1}}}), scale, 90), {2, 3, 8, 6});
+    EXPECT_EQ(Count(graph, "QuantizeLinear"), scale == 0.02f ? 0 : 1);
   }
 }
 
