@@ -221,8 +221,28 @@ def perceiver(batch=1, inputs=1200, width=64, few=32):
             torch.randn(batch, inputs, 40), torch.randn(batch, 100, 20))
 
 
+def distance(points=4096, width=64):
+    """Of points from a surface, by soft layers."""
+    def run(m, x):
+        h = x
+        for i, layer in enumerate(m.layers):
+            h = F.softplus(layer(torch.cat([h, x], -1) if i == 2 else h), beta=100)
+        return torch.tanh(m.out(h))
+    sizes = (3, width, width + 3, width)
+    return Net(run, layers=[nn.Linear(a, width) for a in sizes], out=nn.Linear(width, 1)), (torch.randn(points, 3),)
+
+
+def spectral_mixer(batch=2, length=64, width=64):
+    """A filter for each channel, applied to half of the spectrum."""
+    def run(m, x):
+        y = torch.fft.irfft(torch.fft.rfft(x, dim=1) * torch.view_as_complex(m.filters), n=length, dim=1)
+        return m.out(x + y)
+    return Net(run, filters=torch.randn(length // 2 + 1, width, 2) * 0.3, out=mlp(width, 2 * width, width, act=nn.GELU)), (
+            torch.randn(batch, length, width),)
+
+
 def networks():
-    makers = {'neural ode euler': neural_ode,
+    makers = {'signed distance': distance, 'spectral mixer': spectral_mixer, 'neural ode euler': neural_ode,
               'neural ode runge-kutta': functools.partial(neural_ode, steps=8, runge=True), 'nerf': nerf,
               'siren': siren, 'hash grid': hash_grid, 'splines': splines, 'hypernetwork': hyper,
               'mixture of experts': mixture,

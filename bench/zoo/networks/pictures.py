@@ -423,8 +423,35 @@ def shifted(frames=8, side=112):
             torch.randn(frames, 3, side, side),)
 
 
+def neighbours(side=32, w=16):
+    """How like its 25 neighbours in the other picture each pixel is."""
+    def run(m, a, b):
+        a, b = m.features(a), F.unfold(m.features(b), 5, padding=2).view(1, w, 25, side, side)
+        return (a.unsqueeze(2) * b).mean(1).softmax(1)
+    return Net(run, features=nn.Sequential(conv(3, w, act=nn.ReLU, norm=None), nn.Conv2d(w, w, 3, padding=1))), (
+            picture(side), picture(side))
+
+
+def x3d(w=24):
+    """Wide in the middle, where each channel has a filter through time and space."""
+    wide = w * 9 // 4
+    return nn.Sequential(
+        nn.Conv3d(3, w, (1, 5, 5), (1, 2, 2), (0, 2, 2)), nn.Hardswish(),
+        nn.Conv3d(w, w, (5, 1, 1), padding=(2, 0, 0), groups=w), nn.ReLU(), nn.Conv3d(w, wide, 1), nn.SiLU(),
+        nn.Conv3d(wide, wide, 3, (1, 2, 2), 1, groups=wide), nn.SiLU(), nn.Conv3d(wide, 2 * w, 1),
+        nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(2 * w, 20)), (clip(8, 64),)
+
+
+def eeg(batch=8, electrodes=22, samples=256):
+    """Long filters in time, then one through all electrodes for each."""
+    return nn.Sequential(
+        nn.Conv2d(1, 8, (1, 64), padding=(0, 32)), nn.Conv2d(8, 16, (electrodes, 1), groups=8), nn.ELU(),
+        nn.AvgPool2d((1, 4)), nn.Conv2d(16, 16, (1, 16), padding=(0, 8), groups=16), nn.Conv2d(16, 16, 1), nn.ELU(),
+        nn.AvgPool2d((1, 8)), nn.Flatten(), nn.Linear(128, 4)), (torch.randn(batch, 1, electrodes, samples),)
+
+
 def networks():
-    makers = {'pictures/espcn': espcn, 'pictures/edsr': edsr,
+    makers = {'pictures/neighbours': neighbours, 'video/x3d': x3d, 'pictures/eeg': eeg, 'pictures/espcn': espcn, 'pictures/edsr': edsr,
               'pictures/rcan': functools.partial(edsr, 48, attention=True), 'pictures/srgan generator': srgan,
               'pictures/esrgan rrdb': esrgan, 'pictures/dncnn': dncnn, 'pictures/style transfer': style,
               'pictures/adain': adain, 'pictures/cyclegan generator': cyclegan,

@@ -349,6 +349,17 @@ def crnn(width=96):
                out=nn.Linear(2 * width, 40)), (torch.randn(1, 1, 32, 160),)
 
 
+def frames(batch=2, length=10, side=40):
+    """A few cells of each frame, then an LSTM over them."""
+    def run(m, x):
+        y, _ = m.lstm(m.body(x.flatten(0, 1)).view(batch, length, -1))
+        return m.out(y[:, -1])
+    body = nn.Sequential(nn.Conv2d(1, 8, 5, 2), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.AdaptiveAvgPool2d(3),
+                         nn.Flatten())
+    return Net(run, body=body, lstm=nn.LSTM(144, 64, 2, batch_first=True), out=nn.Linear(64, 5)), (
+            torch.randn(batch, length, 1, side, side),)
+
+
 def dilated_highway(batch=8, length=64, width=64):
     """A clockwork: slow cells move only at every second, fourth and eighth step."""
     def run(m, x):
@@ -372,7 +383,7 @@ def networks():
               'echo state': echo_state, 'tagger with letters': tagger, 'mamba by steps': mamba,
               'mamba by sums': functools.partial(mamba, 1, 64, scan='sums'), 's4d direct': s4d,
               's4d fourier': functools.partial(s4d, way='fft'), 'rwkv': rwkv, 'retention': retention,
-              'crnn line of text': crnn, 'clockwork': dilated_highway,
+              'crnn line of text': crnn, 'frames then lstm': frames, 'clockwork': dilated_highway,
               'language model batch 1': functools.partial(language_model, 1),
               'language model batch 8': functools.partial(language_model, 8, 20),
               'seq2seq bahdanau': functools.partial(translator, 8, 'bahdanau'),
