@@ -138,8 +138,13 @@ class LayoutChooser {
   bool WorksAsItLies(int n, const Node& node) const {
     if (IsDepthwiseVolume(node)) return ClipsAtMost(node);  // turning costs less than what others take
     if (last_.count(node.inputs[0]) != 0) return false;
-    return TakesPlanes(node) ||
-           (ClipsAtMost(node) && (IsPlaneProduct(node) || SeesFew(node)) && !LeadsToImages(n, kFar));
+    return TakesPlanes(node) || (ClipsAtMost(node) && (IsPlaneProduct(node) || SeesFew(node)) &&
+                                 !LeadsToImages(n, kFar, SeesNeighbours(node)));
+  }
+
+  bool SeesNeighbours(const Node& node) const {
+    const Shape& filter = TypeOf(node.inputs[1]).shape;
+    return CountOf(filter) > filter[0] * filter[1];
   }
 
   bool TakesPlanes(const Node& node) const {
@@ -351,15 +356,16 @@ class LayoutChooser {
     return true;
   }
 
-  // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators and
-  // what works on planes as well.
+  // Whether a convolution reads the value, or what meets images, perhaps behind some pointwise operators; and
+  // with `past_planes` behind what takes planes as well.
   static constexpr int kFar = 4;
-  bool LeadsToImages(int n, int far) const {
+  bool LeadsToImages(int n, int far, bool past_planes = false) const {
     const std::vector<int>& users = users_[static_cast<size_t>(n)];
     return far > 0 && std::any_of(users.begin(), users.end(), [&](int u) {
              const Node& user = from_.nodes[static_cast<size_t>(u)];
-             if (IsImageOperator(user)) return !TakesPlanes(user) || LeadsToImages(u, far - 1);
-             return IsPointwise(user) && (AnyLastOnly(user) || LeadsToImages(u, far - 1));
+             const bool passes = IsImageOperator(user) ? past_planes && TakesPlanes(user) : IsPointwise(user);
+             if (!passes) return IsImageOperator(user);
+             return (IsPointwise(user) && AnyLastOnly(user)) || LeadsToImages(u, far - 1, past_planes);
            });
   }
 

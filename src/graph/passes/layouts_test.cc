@@ -45,6 +45,18 @@ TEST(Layouts, PlanesStayPlanesAlongAChain) {
   EXPECT_EQ(Count(CheckLayouts(b, y, shape), "TransposeD"), 0);
 }
 
+// A pool takes planes, too, but the product is quicker with the channels last.
+TEST(Layouts, ProductsOfChannelsAreTurnedBeforePools) {
+  const Shape shape{1, 32, 20, 20};
+  Builder b;
+  Port y = b.Add("MaxPoolV3", {b.Conv(b.Input(shape), 32, 32, 1)},
+                 {{"ksize", std::vector<int64_t>{2, 2}},
+                  {"strides", std::vector<int64_t>{2, 2}},
+                  {"padding_mode", std::string("VALID")},
+                  {"data_format", std::string("NCHW")}});
+  EXPECT_EQ(Count(CheckLayouts(b, b.Add("Relu", {y}), shape), "TransposeD"), 2);
+}
+
 TEST(Layouts, VolumesAreConvolvedByAFilterEachAsTheyLie) {
   const Shape shape{1, 6, 5, 12, 14};
   for (const char* activation : {"Relu", "Swish"}) {
