@@ -40,22 +40,23 @@ class Zoo:
 
     def op(self, name, kind, inputs, *, constants=(), outputs=1, opset=18, tolerance=1e-4, **attributes):
         """Inputs in order: an array, or None where the operator may do without. `constants`: which are in the model."""
-        nodes, names, feeds, kept, values = [], [], {}, [], []
+        names, feeds, kept = [], {}, []
         for i, array in enumerate(inputs):
             names.append('' if array is None else f'x{i}')
             if array is None:
                 continue
-            array = np.asarray(array)
             if i in constants:
-                kept.append(numpy_helper.from_array(array, names[-1]))
+                kept.append(numpy_helper.from_array(np.asarray(array), names[-1]))
             else:
-                feeds[names[-1]] = array
-                kind_of = helper.np_dtype_to_tensor_dtype(array.dtype)
-                values.append(helper.make_tensor_value_info(names[-1], kind_of, array.shape))
+                feeds[names[-1]] = np.asarray(array)
         results = [f'y{i}' for i in range(outputs)]
-        nodes.append(helper.make_node(kind, names, results, **attributes))
-        graph = helper.make_graph(nodes, 'zoo', values, [helper.make_empty_tensor_value_info(r) for r in results], kept)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset)], ir_version=8)
+        self.model(name, feeds, [helper.make_node(kind, names, results, **attributes)], results, kept, opset, tolerance)
+
+    def model(self, name, feeds, nodes, results, constants, opset, tolerance):
+        values = [helper.make_tensor_value_info(k, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for k, x in feeds.items()]
+        graph = helper.make_graph(nodes, 'zoo', values, [helper.make_empty_tensor_value_info(r) for r in results], constants)
+        opsets = [helper.make_opsetid('', opset), helper.make_opsetid('com.microsoft', 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if opset > 20 else 8)
         self.cases.append(Case(f'{self.group}/{name}', feeds, model.SerializeToString(), tolerance))
 
 

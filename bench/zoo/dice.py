@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cases import BOOL, F16, F32, F64, U8, Zoo
+from cases import BOOL, F16, F32, F64, Zoo
 
-UNTOLD = ('constants', 'opset', 'tolerance', 'to')  # what a case's name leaves out
+UNTOLD = ('constants', 'opset', 'tolerance', 'to', 'domain')  # what a case's name leaves out
 SHORT = 12                                          # elements of a constant that are told
 
 
@@ -54,8 +54,8 @@ class Draw(Zoo):
     def data(self, shape, dtype=F32):
         if dtype == BOOL:
             return self.bits(*shape)
-        if dtype == U8:
-            return self.ints(0, 100, *shape, dtype=U8)
+        if np.dtype(dtype).kind == 'u':
+            return self.ints(0, 100, *shape, dtype=dtype)
         return self.normal(*shape, dtype=dtype) if dtype in (F16, F32, F64) else self.ints(-100, 100, *shape, dtype=dtype)
 
     def case(self, kind, inputs, note='', **options):
@@ -64,3 +64,9 @@ class Draw(Zoo):
         told = [described(x, i in constants) for i, x in enumerate(inputs) if x is not None]
         settings = [f'{name}={value}'.replace(' ', '') for name, value in options.items() if name not in UNTOLD]
         self.op(' '.join([kind, ', '.join(told), *filter(None, [note]), *settings]), kind, inputs, **options)
+
+    def whole(self, kind, inputs, nodes, note='', outputs=1, tolerance=1e-4):
+        """A model of several nodes, that read x0, x1, ... and give y0, y1, ..."""
+        told = [described(x, False) for x in inputs]
+        name = ' '.join([kind, ', '.join(told), *filter(None, [note])])
+        self.model(name, dict(zip(('x0', 'x1', 'x2'), inputs)), nodes, [f'y{i}' for i in range(outputs)], [], 18, tolerance)

@@ -10,7 +10,10 @@ import math
 import numpy as np
 from onnx import helper
 
+import drawn_bodies
 import drawn_layers as layers
+import drawn_rare
+import drawn_types
 from cases import BOOL, F16, F32, F64, I8, I32, I64, U8
 from dice import Draw
 
@@ -318,6 +321,9 @@ CLASSES = {
                  layers.conv_transposed)),
     'other': (2, (layers.recurrent, layers.recurrent, layers.quantised, layers.quantised, layers.transform, layers.deformed,
                   layers.determinant, layers.shift, layers.numbers)),
+    **drawn_types.CLASSES,
+    **drawn_rare.CLASSES,
+    **drawn_bodies.CLASSES,
 }
 
 

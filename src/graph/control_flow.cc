@@ -221,6 +221,36 @@ std::vector<Constant> Scan(const Node& node, std::span<const Constant> inputs, B
   return values;
 }
 
+// Sequences, the first of all, and tensors that are the same for all, then captured values. The body takes a
+// member of each sequence and the rest as it is, and gives a member of each result.
+std::vector<Constant> SequenceMap(const Node& node, std::span<const Constant> inputs, BodyRunner& bodies) {
+  const Graph& body = Body(node, "body");
+  NeedInputs(node, inputs, 0);
+  const size_t mapped = CountAt(node, "mapped", inputs.size());
+  if (mapped == 0 || inputs[0]->members() == nullptr) Refuse(node, "its first input is no sequence");
+  const size_t length = inputs[0]->members()->size();
+  std::vector<HostTensor::Members> results(body.outputs.size());
+  for (size_t at = 0; at < length; ++at) {
+    std::vector<Constant> arguments(inputs.begin(), inputs.end());
+    for (size_t i = 0; i < mapped; ++i) {
+      const HostTensor::Members* members = inputs[i]->members();
+      if (members == nullptr) continue;
+      if (members->size() != length) Refuse(node, "its sequences are of different lengths");
+      arguments[i] = (*members)[at];
+    }
+    std::vector<Constant> given = bodies.RunBody(body, arguments);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (given[i]->members() != nullptr)
+        Refuse(node, "its body gives a sequence, which no sequence can hold");
+      results[i].push_back(std::move(given[i]));
+    }
+  }
+  std::vector<Constant> sequences;
+  for (HostTensor::Members& members : results)
+    sequences.push_back(std::make_shared<HostTensor>(std::move(members)));
+  return sequences;
+}
+
 void CheckBody(const Node& node, std::string_view attribute, size_t takes, size_t gives) {
   const Graph& body = Body(node, attribute);
   if (body.inputs.size() != takes || body.outputs.size() < gives) {
@@ -253,7 +283,7 @@ void CheckControl(const Node& node) {
   } else if (node.type == "Loop") {
     if (inputs < 2) Refuse(node, "it has no place for the trips and the condition");
     CheckBody(node, "body", inputs, 1 + outputs);
-  } else if (node.type == "Scan") {
+  } else if (node.type == "Scan" || node.type == "SequenceMap") {
     CheckBody(node, "body", inputs, outputs);
   } else if (outputs > 1) {
     Refuse(node, "it has one output");
@@ -261,8 +291,8 @@ void CheckControl(const Node& node) {
 }
 
 ControlFunction FindControl(std::string_view type) {
-  static const auto* table =
-      new std::unordered_map<std::string_view, ControlFunction>{{"If", If}, {"Loop", Loop}, {"Scan", Scan}};
+  static const auto* table = new std::unordered_map<std::string_view, ControlFunction>{
+      {"If", If}, {"Loop", Loop}, {"Scan", Scan}, {"SequenceMap", SequenceMap}};
   auto it = table->find(type);
   return it == table->end() ? FindSequenceOp(type) : it->second;
 }

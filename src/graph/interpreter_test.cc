@@ -165,6 +165,16 @@ TEST(Interpreter, BodiesAndTheirInputsFit) {
   EXPECT_THAT(RefusalOf("Scan", {two, three}, all), HasSubstr("different lengths"));
   EXPECT_THAT(RefusalOf("Scan", {two}, all), HasSubstr("scanned"));
   EXPECT_THAT(RefusalOf("Scan", {two, two}, {{"states", int64_t{-1}}}), HasSubstr("states"));
+  const auto sequence = [](std::vector<Constant> members) {
+    return EvaluateNode({.name = "s", .type = "SequenceConstruct"}, members).at(0);
+  };
+  const Attributes both{{"mapped", int64_t{2}}};
+  EXPECT_EQ(RefusalOf("SequenceMap", {sequence({one}), sequence({two})}, both), "");
+  EXPECT_EQ(RefusalOf("SequenceMap", {sequence({one, one}), two}, both), "");
+  EXPECT_THAT(RefusalOf("SequenceMap", {two, sequence({one})}, both), HasSubstr("no sequence"));
+  EXPECT_THAT(RefusalOf("SequenceMap", {sequence({one}), sequence({one, two})}, both),
+              HasSubstr("different lengths"));
+  EXPECT_THAT(RefusalOf("SequenceMap", {sequence({one})}, {{"mapped", int64_t{2}}}), HasSubstr("mapped"));
   EXPECT_THAT(RefusalOf("If", {}, {}), HasSubstr("no condition"));
 }
 

@@ -73,5 +73,49 @@ TEST(Attention, AMaskOfFewerKeysIsRefused) {
   EXPECT_THROW(masked.Result(), Error);
 }
 
+// Quarter turns of (1, 2 | 3, 4) and of what lies behind, which stays where only a part is turned.
+class Rotary {
+ public:
+  Rotary() {
+    model_.opsets = {{"", 23}};
+    model_.graph.outputs = {{"y", true, kFloat, false, {}}};
+    NodeData& node = model_.graph.nodes.emplace_back();
+    node.name = "n", node.type = "RotaryEmbedding", node.outputs = {"y"};
+  }
+  void Input(const Constant& x) {
+    const std::string name = "x" + std::to_string(inputs_.size());
+    const bool places = x->dtype() == DType::kI64;
+    model_.graph.inputs.push_back(
+        {name, true, places ? 7 : kFloat, true, {x->shape().begin(), x->shape().end()}});
+    model_.graph.nodes[0].inputs.push_back(name);
+    inputs_.push_back(x);
+  }
+  void Set(const char* name, int64_t value) {
+    AttributeData& attribute = model_.graph.nodes[0].attributes.emplace_back();
+    attribute.name = name, attribute.type = kIntAttribute, attribute.i = value;
+  }
+  Numbers Result() const { return Evaluate(Import(model_, ""), inputs_).at(0)->Reals(); }
+
+ private:
+  ModelData model_;
+  std::vector<Constant> inputs_;
+};
+
+TEST(RotaryEmbedding, TurnsHalvesByRowsOfTables) {
+  Rotary turn;  // place 1 turns the first of two angles only
+  turn.Input(samples::Reals({1, 1, 1, 4}, {1, 2, 3, 4}));
+  turn.Input(samples::Reals({2, 2}, {1, 1, 0, 1})), turn.Input(samples::Reals({2, 2}, {0, 0, 1, 0}));
+  turn.Input(samples::Ints({1, 1}, {1}));
+  EXPECT_EQ(turn.Result(), (Numbers{-3, 2, 1, 4}));
+}
+
+TEST(RotaryEmbedding, TurnsNeighboursOfAPartByTablesOfEachPlace) {
+  Rotary turn;  // two heads of three, the first two of each are turned
+  turn.Input(samples::Reals({1, 2, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  turn.Input(samples::Reals({1, 2, 1}, {1, 0})), turn.Input(samples::Reals({1, 2, 1}, {0, 1}));
+  turn.Set("interleaved", 1), turn.Set("num_heads", 2), turn.Set("rotary_embedding_dim", 2);
+  EXPECT_EQ(turn.Result(), (Numbers{1, 2, 3, 4, 5, 6, -8, 7, 9, -11, 10, 12}));
+}
+
 }  // namespace
 }  // namespace belay::graph::onnx

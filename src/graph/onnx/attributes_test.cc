@@ -235,6 +235,8 @@ class OneNode {
     const std::string_view type = schema_.type;
     if (type.ends_with("Normalization") && input > 0) return {3};
     if (type == "Attention" && schema_.domain == std::string_view(kMicrosoft) && input == 1) return {3, 9};
+    if (type == "RotaryEmbedding" && schema_.domain == std::string_view())
+      return input == 0 ? std::vector<int64_t>{3, 3, 3, 8} : std::vector<int64_t>{3, 3, 4};
     if (type == "RotaryEmbedding")
       return input < 2 ? std::vector<int64_t>{3, 3, 8} : std::vector<int64_t>{3, 2};
     if (type == "GroupQueryAttention" || type == "MultiHeadAttention") return {3, 3, 12};
@@ -282,6 +284,9 @@ const char* WhyWithoutEffect(const Schema& schema, const std::string& name) {
   if (name == "axis" && schema.opset < 7 && schema.inputs == 2) return "of broadcast";
   if (name == "output_sequence" || name == "is_test") return "the results that are wanted say it";
   if (name == "ratio" && type == "Dropout") return "nothing trains before opset 12";
+  if (name == "type" && type == "Optional") return "the value that is there says it";
+  if (name == "num_heads" && type == "RotaryEmbedding" && schema.domain == std::string_view())
+    return "the input has a dimension for them";
   if (name == "dtype" && type == "SequenceEmpty") return "no element is of that type";
   if (name == "storage_order") return "of indices, which are not wanted here";
   if (name == "accuracy_level") return "the least precision; there is more";

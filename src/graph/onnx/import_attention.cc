@@ -199,14 +199,25 @@ void MultiHeadAttention(OnnxNode& node) {
   if (node.wants(2)) node.Out(2, sides.value);
 }
 
-// Turns the first 2 x (columns of the tables) numbers of each head's vectors, [batch, heads, length, size],
-// by the angles of their places [batch, length]: pairs of neighbours, or of one half and the other.
-Port Rotated(OnnxNode& node, Port x, Port places, Port cosines, Port sines, bool neighbours) {
+// Cosines and sines of a place's angles, [batch, 1, length, half of what is turned].
+struct Angles {
+  Port cosines, sines;
+  bool neighbours;  // pairs are neighbours, or of one half and the other
+};
+
+// Of tables [batch, length, half], or of the rows [batch, length] of tables [places, half].
+Angles AnglesOf(OnnxNode& node, int tables, Port places, bool neighbours) {
   const auto at = [&](Port table) {
-    const Port rows = node.Add("GatherV2D", {table, places}, {{"axis", int64_t{0}}});
-    return node.Add("UnsqueezeV3", {rows, node.Ints({1})});
+    if (places.present()) table = node.Add("GatherV2D", {table, places}, {{"axis", int64_t{0}}});
+    return node.Add("UnsqueezeV3", {table, node.Ints({1})});
   };
-  const Port c = at(cosines), s = at(sines);
+  return {at(node.in(tables)), at(node.in(tables + 1)), neighbours};
+}
+
+// Turns each head's vectors, [batch, heads, length, size].
+Port Rotated(OnnxNode& node, Port x, const Angles& angles) {
+  const Port c = angles.cosines, s = angles.sines;
+  const bool neighbours = angles.neighbours;
   const int64_t axis = neighbours ? 4 : 3;
   const Port pairs = neighbours ? Reshaped(node, x, {0, 0, 0, -1, 2}) : x;
   Port a = node.Add("SplitD", {pairs}, {{"num_split", int64_t{2}}, {"split_dim", axis}}, 2);
@@ -221,16 +232,30 @@ Port Rotated(OnnxNode& node, Port x, Port places, Port cosines, Port sines, bool
 }
 
 // The numbers behind those that turn stay.
-Port RotatedHeads(OnnxNode& node, Port x, Port places, int tables, bool neighbours, int64_t size) {
-  const ValueType table = node.type_of(tables);
-  const Port cosines = node.in(tables), sines = node.in(tables + 1);
-  const int64_t turned = HasWidth(table, 2) ? 2 * table.shape[1] : size;
-  if (size <= turned) return Rotated(node, x, places, cosines, sines, neighbours);
+Port RotatedHeads(OnnxNode& node, Port x, const Angles& angles, int64_t turned, int64_t size) {
+  if (size <= turned) return Rotated(node, x, angles);
   const std::vector<Port> parts = Pieces(node, x, {turned, size - turned}, 3);
-  return Joined(node, {Rotated(node, parts[0], places, cosines, sines, neighbours), parts[1]}, 3);
+  return Joined(node, {Rotated(node, parts[0], angles), parts[1]}, 3);
 }
 
+// As ONNX has it: without places the tables tell of each place of each batch.
 void RotaryEmbedding(OnnxNode& node) {
+  const ValueType type = node.type_of(0);
+  const bool split = HasRank(type, 4);
+  const int64_t turned = node.Int("rotary_embedding_dim", 0), heads = node.Int("num_heads", 0);
+  if (!type.rank_known) node.Refuse("an input of unknown rank is not supported");
+  if (!split && heads < 1) node.Refuse("num_heads is missing, which an input of three dimensions needs");
+  if (turned > 0 && !HasWidth(type, split ? 4 : 3))
+    node.Refuse("rotary_embedding_dim needs an input of known shape");
+  int64_t size = turned;
+  if (turned > 0) size = split ? type.shape[3] : type.shape[2] / heads;
+  const Angles angles = AnglesOf(node, 1, node.in(3), node.Int("interleaved", 0) != 0);
+  const Port x = split ? node.in(0) : Heads(node, node.in(0), heads);
+  const Port y = RotatedHeads(node, x, angles, turned, size);
+  node.Out(0, split ? y : Flat(node, y));
+}
+
+void RotaryEmbeddingOfTables(OnnxNode& node) {
   node.Only("is_packed_batching", 0);
   if (node.Float("scale", 1) != 1) node.Refuse("scale is not supported");
   const ValueType table = node.type_of(2), type = node.type_of(0);
@@ -251,7 +276,8 @@ void RotaryEmbedding(OnnxNode& node) {
   if (HasRank(node.type_of(1), 1)) {  // that of the first one
     places = Reshaped(node, node.Add("Add", {places, Counting(node, SizeOf(node, x, 2))}), {1, -1});
   }
-  x = RotatedHeads(node, x, places, 2, node.Int("interleaved", 0) != 0, size);
+  const Angles angles = AnglesOf(node, 2, places, node.Int("interleaved", 0) != 0);
+  x = RotatedHeads(node, x, angles, 2 * table.shape[1], size);
   node.Out(0, split ? x : Flat(node, x));
 }
 
@@ -309,8 +335,9 @@ void GroupQueryAttention(OnnxNode& node) {
     if (!HasWidth(table, 2)) node.Refuse("tables of unknown shape are not supported");
     const int64_t size = HasWidth(before, 4) ? before.shape[3] : 2 * table.shape[1];
     const Port places = node.has(9) ? node.in(9) : node.Add("Add", {past, Counting(node, fresh)});
-    sides.query = RotatedHeads(node, sides.query, places, 7, neighbours, size);
-    sides.key = RotatedHeads(node, sides.key, places, 7, neighbours, size);
+    const Angles angles = AnglesOf(node, 7, places, neighbours);
+    sides.query = RotatedHeads(node, sides.query, angles, 2 * table.shape[1], size);
+    sides.key = RotatedHeads(node, sides.key, angles, 2 * table.shape[1], size);
   }
   if (node.has(3)) {
     const Port total = node.Add("Cast", {Reshaped(node, node.in(6), {1})}, {{"dst_type", DType::kI64}});
@@ -419,7 +446,8 @@ constexpr ImportRow kAttentionRows[] = {{"Attention", Attention},
                                         {"Attention", ProjectedAttention, kContribDomain},
                                         {"MultiHeadAttention", MultiHeadAttention, kContribDomain},
                                         {"GroupQueryAttention", GroupQueryAttention, kContribDomain},
-                                        {"RotaryEmbedding", RotaryEmbedding, kContribDomain}};
+                                        {"RotaryEmbedding", RotaryEmbedding},
+                                        {"RotaryEmbedding", RotaryEmbeddingOfTables, kContribDomain}};
 
 }  // namespace
 

@@ -45,7 +45,16 @@ void Scan(OnnxNode& node) {
   Finish(node, node.Add("Scan", With(node.inputs(), captured), std::move(attributes), node.output_count()));
 }
 
-constexpr ImportRow kControlRows[] = {{"If", If}, {"Loop", Loop}, {"Scan", Scan}};
+void SequenceMap(OnnxNode& node) {
+  std::vector<Port> captured;
+  auto bodies = node.Bodies({"body"}, &captured);
+  Attributes attributes{{"body", bodies[0]}, {"mapped", static_cast<int64_t>(node.input_count())}};
+  Finish(node,
+         node.Add("SequenceMap", With(node.inputs(), captured), std::move(attributes), node.output_count()));
+}
+
+constexpr ImportRow kControlRows[] = {
+    {"If", If}, {"Loop", Loop}, {"Scan", Scan}, {"SequenceMap", SequenceMap}};
 
 }  // namespace
 

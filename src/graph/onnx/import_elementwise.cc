@@ -62,6 +62,16 @@ void BitShift(OnnxNode& node) {
   node.Become(direction == "LEFT" ? "LeftShift" : "RightShift");
 }
 
+// Of integers too, of which doubles hold those of up to 32 bits.
+void Shrink(OnnxNode& node) {
+  const DType type = node.type_of(0).dtype;
+  const bool whole = tensor::IsInt(type) && tensor::BytesOf(type) <= 4;
+  const Port x = whole ? node.Add("Cast", {node.in(0)}, {{"dst_type", DType::kF64}}) : node.in(0);
+  const Attributes attributes{{"lambd", node.Float("lambd", 0.5)}, {"bias", node.Float("bias", 0)}};
+  const Port y = node.Add("Shrink", {x}, attributes);
+  node.Out(0, whole ? node.Add("Cast", {y}, {{"dst_type", type}}) : y);
+}
+
 // com.microsoft: gelu of x + bias.
 Port WithBias(OnnxNode& node) { return node.has(1) ? node.Add("Add", {node.in(0), node.in(1)}) : node.in(0); }
 void BiasGelu(OnnxNode& node) { node.Become("Gelu", {WithBias(node)}, {}); }
@@ -76,6 +86,7 @@ constexpr ImportRow kElementwiseRows[] = {
     {"Or", Broadcast},
     {"Xor", Broadcast},
     {"Selu", Selu},
+    {"Shrink", Shrink},
     {"PRelu", PRelu},
     {"Clip", Clip},
     {"Mod", Mod},

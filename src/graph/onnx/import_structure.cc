@@ -114,7 +114,14 @@ void OptionalHasElement(OnnxNode& node) {
   node.Out(0, node.Const(IntConstant(node.in(0).present() ? 1 : 0, DType::kBool)));
 }
 
+void Optional(OnnxNode& node) {
+  node.WithoutEffect({"type"});  // of the value that is there
+  if (!node.has(0)) node.Refuse("an optional value that is not there is not supported");
+  node.Out(0, node.in(0));
+}
+
 constexpr ImportRow kStructureRows[] = {
+    {"Optional", Optional},
     {"OptionalHasElement", OptionalHasElement},
     {"OptionalGetElement", Identity},
     {"Identity", Identity},

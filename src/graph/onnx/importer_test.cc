@@ -175,6 +175,49 @@ TEST(Importer, AQuantisedLayerOfOnnxruntime) {
   EXPECT_EQ(Evaluate(graph, std::vector<Constant>{x}).at(0)->Ints(), (std::vector<int64_t>{106, 124}));
 }
 
+// What a model of one value and these nodes gives, y of x.
+std::vector<double> Chain(const std::vector<NodeData>& nodes, const Constant& x, int32_t type = kFloat) {
+  ModelData model;
+  model.opsets = {{"", 18}};
+  model.graph.inputs = {{"x", true, type, true, {x->shape().begin(), x->shape().end()}}};
+  model.graph.outputs = {{"y", true, kFloat, false, {}}};
+  model.graph.nodes = nodes;
+  return Evaluate(Import(model, ""), std::vector<Constant>{x}).at(0)->Reals();
+}
+
+TEST(Importer, ShrinksIntegers) {
+  NodeData shrink = Call("Shrink", "x", "y", "");
+  for (const char* name : {"lambd", "bias"}) {
+    AttributeData& attribute = shrink.attributes.emplace_back();
+    attribute.name = name, attribute.type = kFloatAttribute, attribute.f = 2;
+  }
+  const Constant x = samples::Reals({5}, {-9, -2, 0, 2, 7}, DType::kI32);
+  EXPECT_EQ(Chain({shrink}, x, 6), (std::vector<double>{-7, 0, 0, 0, 5}));
+}
+
+TEST(Importer, AnOptionalValueIsTheValue) {
+  const Constant x = samples::Reals({2}, {3, -4});
+  const std::vector<NodeData> nodes{Call("Optional", "x", "o", ""), Call("OptionalGetElement", "o", "e", ""),
+                                    Call("Neg", "e", "y", "")};
+  EXPECT_EQ(Chain(nodes, x), (std::vector<double>{-3, 4}));
+}
+
+// Each member is negated and gets what the model has outside.
+TEST(Importer, MapsSequences) {
+  NodeData map = Call("SequenceMap", "s", "t", "");
+  AttributeData& body = map.attributes.emplace_back();
+  body.name = "body", body.type = kGraphAttribute, body.graph = std::make_shared<GraphData>();
+  body.graph->inputs = {{"a", true, kFloat, false, {}}};
+  body.graph->outputs = {{"b", true, kFloat, false, {}}};
+  body.graph->nodes = {{"sub", "Sub", "", {"x", "a"}, {"b"}, {}}};
+  NodeData join = Call("ConcatFromSequence", "t", "y", "");
+  AttributeData& axis = join.attributes.emplace_back();
+  axis.name = "axis", axis.type = kIntAttribute;
+  const std::vector<NodeData> nodes{
+      Call("Neg", "x", "n", ""), {"make", "SequenceConstruct", "", {"x", "n"}, {"s"}, {}}, map, join};
+  EXPECT_EQ(Chain(nodes, samples::Reals({2}, {3, -4})), (std::vector<double>{0, 0, 6, -8}));
+}
+
 TEST(Importer, AnInputThatNobodyReadsIsRefused) {
   ModelData model;
   model.opsets = {{"", 6}};

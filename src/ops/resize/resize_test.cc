@@ -143,6 +143,14 @@ TEST(Resample, PlacesOnAnElementAreExact) {
   EXPECT_EQ(plain.PlaceOf(9), 3.5);
 }
 
+// 0.2 as a float is a little more than a fifth, so that in doubles none of these places would lie half way.
+TEST(Resample, PlacesOfARegionAreRoundedToFloats) {
+  const AxisResize axis{
+      .in = 76, .out = 16, .start = 0.2F, .end = 0.9F, .coordinates = Coordinates::kCropAndResize};
+  EXPECT_EQ(axis.PlaceOf(1), 18.5);
+  EXPECT_EQ(axis.PlaceOf(15), 67.5);
+}
+
 TEST(Resample, TheOnlyElementOfTorchIsTheFirst) {
   const AxisResize axis{.in = 7, .out = 1, .scale = 1.0 / 7, .coordinates = Coordinates::kTorchHalfPixel};
   EXPECT_EQ(axis.PlaceOf(0), 0);

@@ -42,12 +42,17 @@ double AxisResize::PlaceOf(int64_t at) const {
     case Coordinates::kAsymmetric:
       return scaled_back(x);
     case Coordinates::kCropAndResize:
-      return out == 1 ? 0.5 * (start + end) * (n - 1)
-                      : start * (n - 1) + x * (end - start) * (n - 1) / (m - 1);
+      return CropPlace(static_cast<float>(at), static_cast<float>(in - 1), static_cast<float>(out - 1));
     case Coordinates::kHalfPixelForNearest:
       return scaled_back(x + 0.5);
   }
   return x;
+}
+
+// In floats, as everybody computes it, so that places between two elements are between the same two.
+double AxisResize::CropPlace(float at, float last, float last_out) const {
+  const auto from = static_cast<float>(start), to = static_cast<float>(end);
+  return last_out == 0 ? 0.5F * (from + to) * last : from * last + at * (to - from) * last / last_out;
 }
 
 bool AxisResize::Outside(double place) const {

@@ -28,6 +28,9 @@ struct AxisResize {
   // The place in the input that an element of the output looks at.
   double PlaceOf(int64_t at) const;
   bool Outside(double place) const;  // of what kCropAndResize can see
+
+ private:
+  double CropPlace(float at, float last, float last_out) const;
 };
 
 struct Filter {
