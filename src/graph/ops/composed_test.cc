@@ -6,6 +6,8 @@
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <memory>
+#include <random>
 
 #include "base/error.h"
 #include "graph/ops/node_samples.h"
@@ -237,6 +239,27 @@ TEST(StatisticNodes, InversesAndDeterminants) {
   EXPECT_THAT(found[1], Are({std::log(8), 0}));
   EXPECT_EQ(AllResults("LogMatrixDeterminant", {Doubles({1, 1}, {0})}, {}, 2),
             (std::vector<RealList>{{0}, {-kInfinity}}));
+}
+
+// Small matrices are taken otherwise than those of nine rows, of which they are a part here.
+TEST(StatisticNodes, DeterminantsOfSmallMatrices) {
+  std::mt19937 rng(77);
+  std::normal_distribution<float> normal;
+  for (int64_t m = 1; m <= 8; ++m) {
+    const auto small = std::make_shared<HostTensor>(DType::kF32, Shape{300, m, m});
+    const auto large = std::make_shared<HostTensor>(DType::kF32, Shape{300, 9, 9});
+    for (int64_t i = 0; i < small->count(); ++i) {
+      const int64_t matrix = i / (m * m), row = i / m % m, column = i % m;
+      // The first matrix is zero, and the second begins with a zero.
+      const float value = matrix == 0 || (matrix == 1 && row + column == 0) ? 0 : normal(rng);
+      small->as<float>()[i] = value;
+      large->as<float>()[matrix * 81 + row * 9 + column] = value;
+    }
+    for (int64_t i = 0; i < 300; ++i) {
+      for (int64_t k = m; k < 9; ++k) large->as<float>()[i * 81 + k * 10] = 1;
+    }
+    EXPECT_EQ(Results("MatrixDeterminant", {small}), Results("MatrixDeterminant", {large})) << m;
+  }
 }
 
 }  // namespace

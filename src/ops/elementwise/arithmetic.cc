@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ops/elementwise/chosen_rows.h"
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/loops.h"
 #include "ops/elementwise/unlisted.h"
@@ -193,6 +194,7 @@ void Signbit(Plan& plan, DType, const Operand& self, const Operand& out) {
 
 void Where(Plan& plan, DType compute, const Operand& condition, const Operand& self, const Operand& other,
            const Operand& out) {
+  if (compute == out.dtype() && PlanChosenRows(plan, condition, self, other, out)) return;
   PlanPointwise(plan, With(BELAY_SIMD_CALL(SelectLoops)(), &ComplexSelect), compute, {condition, self, other},
                 {}, out);
 }

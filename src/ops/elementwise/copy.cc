@@ -144,7 +144,7 @@ void PlanCopy(Plan& plan, const Operand& src, const Operand& out) {
   const bool same_view = IsSameView(src, out);
   if (same_view) plan.MayLieOn(src.binding);
   if (out.tensor->empty() || PlanTransposed(plan, src, out) || PlanRepeatedCopy(plan, src, out)) return;
-  if (out.dtype() != DType::kBool && src.shape() == out.shape() && PlanShuffledCopy(plan, src, out)) return;
+  if (src.shape() == out.shape() && PlanShuffledCopy(plan, src, out)) return;
   CopyBody body;
   body.nest = LoopNest(out.tensor->shape, {out, src});
   body.to = out.dtype();

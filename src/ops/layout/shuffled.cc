@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "ops/layout/shuffled_block.h"
+#include "tensor/convert.h"
 
 namespace belay::ops {
 namespace {
@@ -36,6 +37,7 @@ struct ShuffledBody {
         } else {
           block.Run(to, in + at.in());
         }
+        if (bytes.truths) tensor::Convert(DType::kBool, to, DType::kBool, to, block.bytes());
       }
     });
   }
@@ -206,7 +208,8 @@ bool PlanShuffledCopy(Plan& plan, const Operand& src, const Operand& out) {
       std::find_if(axes.axes.rbegin(), axes.axes.rend(), [](const auto& a) { return a.in_step == 0; });
   if (repeats != axes.axes.rend() && repeats->step >= kLargeBlock) return false;
   return PlanShuffled(plan, axes,
-                      {bytes, to.offset * bytes, from.offset * bytes, out.binding, src.binding, nullptr});
+                      {bytes, to.offset * bytes, from.offset * bytes, out.binding, src.binding, nullptr,
+                       to.dtype == DType::kBool});
 }
 
 }  // namespace belay::ops

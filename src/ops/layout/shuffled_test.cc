@@ -126,6 +126,32 @@ TEST(Shuffled, RearrangesAsItsMapsSay) {
   }
 }
 
+// Whatever stands for true, 1 stands for it then.
+TEST(Shuffled, CopiesTruths) {
+  std::mt19937 rng(13);
+  Sample in(DType::kBool, {5, 40, 3, 28}), out(DType::kBool, {40, 3, 5, 28});
+  for (int64_t i = 0; i < in.tensor.count(); ++i) static_cast<uint8_t*>(in.tensor.data)[i] = rng() % 3;
+  tensor::Tensor turned = in.tensor;
+  const int order[] = {1, 2, 0, 3};
+  for (int d = 0; d < 4; ++d)
+    turned.shape[d] = out.tensor.shape[d], turned.strides[d] = in.tensor.strides[order[d]];
+  PlanRef plan = testing::NewPlan();
+  Operand from = in.BoundTo(*plan, Access::kRead, "x");
+  from.tensor = &turned;
+  ASSERT_TRUE(BestShuffleLoop() == nullptr ||
+              PlanShuffledCopy(*plan, from, out.BoundTo(*plan, Access::kWrite, "y")));
+  if (BestShuffleLoop() == nullptr) return;
+  testing::RunPlan(*plan);
+  int wrong = 0;
+  reference::ForEach(out.tensor.shape, [&](const tensor::Shape& i) {
+    const int64_t at = ((i[2] * 40 + i[0]) * 3 + i[1]) * 28 + i[3];
+    const int64_t place = ((i[0] * 3 + i[1]) * 5 + i[2]) * 28 + i[3];
+    const uint8_t found = static_cast<const uint8_t*>(out.tensor.data)[place];
+    wrong += found != (static_cast<const uint8_t*>(in.tensor.data)[at] != 0 ? 1 : 0);
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
 // Pieces of a long dimension around a few elements, with what pads it before and behind.
 TEST(Shuffled, CutsLongDimensionsIntoPieces) {
   const testing::InPieces pieces;

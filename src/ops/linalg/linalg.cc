@@ -66,14 +66,52 @@ double Triangulate(double* a, int64_t m) {
   return sign;
 }
 
-double Determinant(double* a, int64_t m) {
-  double product = Triangulate(a, m);
+// The same of a small matrix, whose rows have room for eight elements. Nothing is decided by jumps, which
+// would be guessed wrongly as often as rightly.
+constexpr int64_t kSmall = 8;
+double TriangulateSmall(double* a, int64_t m) {
+  double sign = 1;
   for (int64_t k = 0; k < m; ++k) {
-    const double pivot = a[k * m + k];
+    double* row = a + k * kSmall;
+    int64_t best = k;
+    double most = std::fabs(row[k]);
+    for (int64_t i = k + 1; i < m; ++i) {
+      const double size = std::fabs(a[i * kSmall + k]);
+      best = size > most ? i : best;
+      most = size > most ? size : most;
+    }
+    double* other = a + best * kSmall;
+    sign = best != k ? -sign : sign;
+    for (int64_t j = 0; j < kSmall; ++j) {
+      const double x = row[j], y = other[j];
+      other[j] = x, row[j] = y;
+    }
+    if (row[k] == 0) break;
+    for (int64_t j = k + 1; j < m; ++j) {
+      double* below = a + j * kSmall;
+      const double factor = below[k] / row[k];
+      for (int64_t i = 0; i < kSmall; ++i) below[i] -= factor * row[i];
+    }
+  }
+  return sign;
+}
+
+// Of a matrix that is in triangles.
+double ProductOfPivots(double sign, const double* a, int64_t columns, int64_t m) {
+  double product = sign;
+  for (int64_t k = 0; k < m; ++k) {
+    const double pivot = a[k * columns + k];
     if (pivot == 0) return 0;
     product *= pivot;
   }
   return product;
+}
+
+double SmallDeterminant(const float* x, int64_t m) {
+  double a[kSmall * kSmall] = {};
+  for (int64_t i = 0; i < m; ++i) std::copy_n(x + i * m, m, a + i * kSmall);
+  const double sign = TriangulateSmall(a, m);
+  return ProductOfPivots(sign, a, kSmall, m);
 }
 
 struct DeterminantBody {
@@ -84,10 +122,17 @@ struct DeterminantBody {
   void operator()(const Frame& frame) const {
     const auto* from = reinterpret_cast<const float*>(frame.at[x]);
     auto* to = reinterpret_cast<float*>(frame.at[out]);
+    if (m <= kSmall) {
+      return ParallelFor(count, 256, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          to[i] = static_cast<float>(SmallDeterminant(from + i * m * m, m));
+      });
+    }
     double* a = matrix.At(frame);
     for (int64_t i = 0; i < count; ++i, from += m * m) {
       std::copy_n(from, m * m, a);
-      to[i] = static_cast<float>(Determinant(a, m));
+      const double sign = Triangulate(a, m);
+      to[i] = static_cast<float>(ProductOfPivots(sign, a, m, m));
     }
   }
 };

@@ -109,9 +109,36 @@ HWY_INLINE float FactorOf(double variance, const RowRule& rule) {
   return static_cast<float>(1 / root);
 }
 
+// What each element of a row is multiplied by, and what is added then; both may be null.
+struct Weights {
+  const float *weight, *bias;
+  HWY_INLINE void Apply(float* y, const float* x, float shift, float factor, int64_t n) const {
+    HWY_NAMESPACE::Apply(y, x, weight, bias, shift, factor, n);
+  }
+  template <class D, class V>
+  HWY_INLINE V Of(D d, V value, int64_t n) const {
+    if (weight != nullptr) value = hn::Mul(value, LoadSome(d, weight, n, 0));
+    return bias != nullptr ? hn::Add(value, LoadSome(d, bias, n, 0)) : value;
+  }
+};
+
+// The same for all elements.
+struct Channel {
+  float weight, bias;
+  HWY_INLINE void Apply(float* y, const float* x, float shift, float factor, int64_t n) const {
+    const float both = factor * weight, plus = bias;
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - shift) * both + plus;
+  }
+  template <class D, class V>
+  HWY_INLINE V Of(D d, V value, int64_t) const {
+    return hn::Add(hn::Mul(value, hn::Set(d, weight)), hn::Set(d, bias));
+  }
+};
+
 // A row within one vector. False: its mean is far from zero, and nothing was written.
-HWY_ATTR bool RowOfOne(float* y, const float* x, const float* weight, const float* bias, int64_t n,
-                       const RowRule& rule, RowMoments* found) {
+template <class W>
+HWY_ATTR bool RowOfOne(float* y, const float* x, const W& weights, int64_t n, const RowRule& rule,
+                       RowMoments* found) {
   const hn::ScalableTag<float> d;
   const auto values = LoadSome(d, x, n, 0);
   const auto share = static_cast<float>(rule.share);
@@ -122,18 +149,16 @@ HWY_ATTR bool RowOfOne(float* y, const float* x, const float* weight, const floa
   found->variance = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sizes))) * rule.share;
   if (found->mean * found->mean > rule.far * found->variance) return false;
   found->factor = FactorOf(found->variance, rule);
-  auto result = hn::Mul(off, hn::Set(d, found->factor));
-  if (weight != nullptr) result = hn::Mul(result, LoadSome(d, weight, n, 0));
-  if (bias != nullptr) result = hn::Add(result, LoadSome(d, bias, n, 0));
-  StoreSome(result, d, y, n);
+  StoreSome(weights.Of(d, hn::Mul(off, hn::Set(d, found->factor)), n), d, y, n);
   return true;
 }
 
-HWY_ATTR void Row(float* y, const float* x, const float* weight, const float* bias, int64_t n,
-                  const RowRule& rule, RowMoments* found) {
+template <class W>
+HWY_ATTR void RowWith(float* y, const float* x, const W& weights, int64_t n, const RowRule& rule,
+                      RowMoments* found) {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
-  if (n <= static_cast<int64_t>(hn::Lanes(d)) && RowOfOne(y, x, weight, bias, n, rule, found)) return;
+  if (n <= static_cast<int64_t>(hn::Lanes(d)) && RowOfOne(y, x, weights, n, rule, found)) return;
   float mean = 0;
   if (rule.centred) {
     const auto sum = static_cast<double>(SumOf(x, n, 0, [](V v) HWY_ATTR { return v; }));
@@ -151,13 +176,23 @@ HWY_ATTR void Row(float* y, const float* x, const float* weight, const float* bi
     x = y, mean = static_cast<float>(rest);
   }
   found->factor = FactorOf(found->variance, rule);
-  Apply(y, x, weight, bias, mean, found->factor, n);
+  weights.Apply(y, x, mean, found->factor, n);
+}
+
+void Row(float* y, const float* x, const float* weight, const float* bias, int64_t n, const RowRule& rule,
+         RowMoments* found) {
+  RowWith(y, x, Weights{weight, bias}, n, rule, found);
+}
+
+void RowOfChannel(float* y, const float* x, float weight, float bias, int64_t n, const RowRule& rule,
+                  RowMoments* found) {
+  RowWith(y, x, Channel{weight, bias}, n, rule, found);
 }
 
 constexpr NormLoops<float> kF32{&Apply<float>,    &Change<float>,     &Scale<float>, &AddSquares<float>,
-                                &AddSizes<float>, &Deviations<float>, &Row};
+                                &AddSizes<float>, &Deviations<float>, &Row,          &RowOfChannel};
 constexpr NormLoops<double> kF64{&Apply<double>,    &Change<double>,     &Scale<double>, &AddSquares<double>,
-                                 &AddSizes<double>, &Deviations<double>, nullptr};
+                                 &AddSizes<double>, &Deviations<double>, nullptr,        nullptr};
 const NormLoops<float>& NormsF32() { return kF32; }
 const NormLoops<double>& NormsF64() { return kF64; }
 

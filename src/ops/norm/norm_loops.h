@@ -36,6 +36,9 @@ struct NormLoops {
   // A short row by its own moments, in one turn; weight and bias may be null. Null for doubles.
   void (*row)(T* y, const T* x, const T* weight, const T* bias, int64_t n, const RowRule& rule,
               RowMoments* found);
+  // The same with one weight and one bias for the whole row.
+  void (*row_of_channel)(T* y, const T* x, T weight, T bias, int64_t n, const RowRule& rule,
+                         RowMoments* found);
 };
 
 template <class T>

@@ -56,6 +56,15 @@ struct Slices {
     }
     return place;
   }
+  // Whether so many slices lie along the last dimension, from a place on.
+  bool HasInLine(const Place& place, int64_t n) const {
+    return rank > 0 && place.index[rank - 1] + n <= sizes[rank - 1];
+  }
+  void AdvanceInLine(Place& place, int64_t n) const {
+    place.index[rank - 1] += n - 1;
+    for (int k = 0; k < kMost; ++k) place.offsets[k] += (n - 1) * steps[k][rank - 1];
+    Advance(place);
+  }
   void Advance(Place& place) const {
     for (int d = rank - 1; d >= 0; --d) {
       const bool over = ++place.index[d] == sizes[d];
@@ -78,9 +87,11 @@ struct NormBody {
   Normalisation how;
   int bindings[Slices::kMost];  // of absent ones x's
   int64_t offsets[Slices::kMost];
+  DType weight_type[2];
   DType stat_type[2];  // of the statistics that are written; not defined where they are not
   bool weighted, biased, all_direct, short_rows;
   bool by_one;  // there is one weight and one bias for a slice
+  bool follow;  // these are floats, one behind the other along the slices' last dimension
   bool turned;  // many slices side by side, as they follow each other in memory
   RowRule rule;
   const NormLoops<T>* loops;
@@ -120,10 +131,15 @@ struct NormBody {
     PlacesOf(at, frame, place);
     const auto* x = reinterpret_cast<const float*>(at[kX]);
     auto* y = reinterpret_cast<float*>(at[kOut]);
-    const RowWeights all{reinterpret_cast<const float*>(weighted ? at[kWeight] : nullptr),
-                         reinterpret_cast<const float*>(biased ? at[kBias] : nullptr), false};
+    const RowWeights all = WeightsAt(at, false);
     const int64_t n = inner.count();
     for (; begin + kRowsTurned <= end; begin += kRowsTurned, x += kRowsTurned * n, y += kRowsTurned * n) {
+      if (follow && !told && slices.HasInLine(place, kRowsTurned)) {
+        PlacesOf(at, frame, place);
+        BestTurnedRows()(y, x, WeightsAt(at, true), n, rule, nullptr);
+        slices.AdvanceInLine(place, kRowsTurned);
+        continue;
+      }
       float weights[kRowsTurned], biases[kRowsTurned];
       char* stats[kRowsTurned][2];
       for (int64_t r = 0; (told || by_one) && r < kRowsTurned; ++r, slices.Advance(place)) {
@@ -140,6 +156,11 @@ struct NormBody {
     return begin;
   }
 
+  RowWeights WeightsAt(char** at, bool by_row) const {
+    return {reinterpret_cast<const float*>(weighted ? at[kWeight] : nullptr),
+            reinterpret_cast<const float*>(biased ? at[kBias] : nullptr), by_row};
+  }
+
   void Tell(const Frame& frame, int64_t s, char* const* stats, const RowMoments& found) const {
     const T values[2] = {static_cast<T>(found.mean), static_cast<T>(found.factor)};
     for (int k = 0; k < 2; ++k) {
@@ -154,6 +175,7 @@ struct NormBody {
     all_direct = AllDirect();
     by_one = Direct() && lanes[kOut].direct() && (weighted || biased) &&
              (!weighted || lanes[kWeight].repeats()) && (!biased || lanes[kBias].repeats());
+    follow = by_one && FollowAlongLast(kWeight, weighted) && FollowAlongLast(kBias, biased);
     short_rows = (all_direct || by_one) && loops->row != nullptr && inner.count() <= kShortRow;
     const bool means = how.statistic == Statistic::kMoments || how.statistic == Statistic::kMeanSquare;
     const double size = means ? static_cast<double>(inner.count()) : 1;
@@ -167,6 +189,12 @@ struct NormBody {
     turned = short_rows && inner.count() > 0 && inner.count() <= kMostTurned &&
              slices.FollowEachOther(kX, inner.count()) && slices.FollowEachOther(kOut, inner.count()) &&
              (by_one || (slices.Share(kWeight, weighted) && slices.Share(kBias, biased)));
+  }
+
+  bool FollowAlongLast(Slot slot, bool present) const {
+    if (!present) return true;
+    return weight_type[slot - kWeight] == DType::kF32 && slices.rank > 0 &&
+           slices.steps[slot][slices.rank - 1] == static_cast<int64_t>(sizeof(float));
   }
 
   bool Direct() const { return lanes[kX].direct() && inner.row() == inner.count(); }
@@ -206,9 +234,8 @@ struct NormBody {
     RowMoments found;
     T* y = reinterpret_cast<T*>(at[kOut]);
     if (by_one) {
-      loops->row(y, x, nullptr, nullptr, inner.count(), rule, &found);
       const T weight = weighted ? One(kWeight, at) : T{1}, bias = biased ? One(kBias, at) : T{0};
-      loops->scale(y, y, weight, bias, inner.count());
+      loops->row_of_channel(y, x, weight, bias, inner.count(), rule, &found);
     } else {
       loops->row(y, x, WeightAt(at), BiasAt(at), inner.count(), rule, &found);
     }
@@ -250,6 +277,7 @@ struct NormBody {
   }
 
   T One(Slot slot, char** at) const {
+    if (weight_type[slot - kWeight] == Type()) return *reinterpret_cast<const T*>(at[slot]);
     T value;
     return *static_cast<const T*>(lanes[slot].Load(&value, at[slot], 1));
   }
@@ -365,6 +393,7 @@ void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormO
                          lone ? static_cast<int64_t>(BytesOf(parts[k].dtype)) : body.inner.step(k));
   }
   body.how = how;
+  body.weight_type[0] = all[kWeight]->dtype(), body.weight_type[1] = all[kBias]->dtype();
   body.stat_type[0] = o.shift.present() ? o.shift.dtype() : DType::kUndefined;
   body.stat_type[1] = o.factor.present() ? o.factor.dtype() : DType::kUndefined;
   body.weighted = o.weight.present();

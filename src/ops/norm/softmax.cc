@@ -27,6 +27,7 @@ struct SoftmaxBody {
   Lane in, out;  // along the rows, or across them when they lie side by side
   int bindings[2];
   bool side_by_side, logarithm;
+  int64_t lines;  // side by side in each of packed blocks; 0: the tensors are none, or their blocks too large
   const SoftmaxLoops<T>* loops;
 
   static constexpr int64_t kTile = 256;   // rows side by side
@@ -41,15 +42,17 @@ struct SoftmaxBody {
   bool in_result() const { return side_by_side && out.direct() && !logarithm; }
   bool are_short() const { return !buffered() && axis.size <= loops->most_short; }
 
+  static constexpr int64_t kFew = 8;  // blocks that are not worth turning
+
   bool are_packed() const {
-    constexpr int64_t kFew = 8;
     const int64_t bytes = axis.size * int64_t{sizeof(T)};
-    return !buffered() && loops->packed_rows != nullptr && axis.size <= kMostTurned && rows.row() >= kFew &&
+    return !buffered() && loops->packed_blocks != nullptr && axis.size <= kMostTurned && rows.row() >= kFew &&
            rows.step(0) == bytes && rows.step(1) == bytes;
   }
 
   void operator()(const Frame& frame) const {
     char* base[2] = {frame.at[bindings[0]] + rows.offset(0), frame.at[bindings[1]] + rows.offset(1)};
+    if (lines > 1) return Blocks(reinterpret_cast<T*>(base[0]), reinterpret_cast<const T*>(base[1]));
     // Where rows are taken together none of them is cut: their sums do not depend on the number of cores.
     const int64_t unit = Together(rows.row()) > 1 ? rows.row() : 1;
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / axis.size / unit);
@@ -60,6 +63,13 @@ struct SoftmaxBody {
                         : nullptr;
       rows.Walk(base, begin * unit, end * unit,
                 [&](char** at, int64_t n) { Rows(at[0], at[1], n, buffer.get()); });
+    });
+  }
+
+  void Blocks(T* y, const T* x) const {
+    const int64_t size = axis.size * lines, grain = std::max<int64_t>(1, LoopNest::kGrain / 4 / size);
+    ParallelFor(rows.count() / lines, grain, [&](int64_t begin, int64_t end) {
+      loops->packed_blocks(y + begin * size, x + begin * size, end - begin, axis.size, lines, logarithm);
     });
   }
 
@@ -87,7 +97,8 @@ struct SoftmaxBody {
     }
     constexpr int64_t kElement = sizeof(T);
     if (are_packed()) {
-      loops->packed_rows(reinterpret_cast<T*>(dst), reinterpret_cast<const T*>(src), n, axis.size, logarithm);
+      loops->packed_blocks(reinterpret_cast<T*>(dst), reinterpret_cast<const T*>(src), n, axis.size, 1,
+                           logarithm);
       return;
     }
     if (are_short()) {
@@ -223,6 +234,18 @@ struct SoftmaxBody {
   }
 };
 
+// Where both tensors are packed blocks of the dimension and what is behind it, as SoftmaxBody::lines.
+template <class T>
+int64_t LinesOf(const SoftmaxLoops<T>& loops, const Tensor& in, const Tensor& out, int dim) {
+  const auto is_packed = [](const Tensor& x) {
+    return BytesOf(x.dtype) == sizeof(T) && IsPacked(x.shape, x.strides);
+  };
+  if (loops.packed_blocks == nullptr || !is_packed(in) || !is_packed(out)) return 0;
+  int64_t lines = 1, blocks = 1;
+  for (int d = 0; d < in.shape.rank(); ++d) (d < dim ? blocks : lines) *= d == dim ? 1 : in.shape[d];
+  return in.shape[dim] * lines <= kMostTurned && blocks >= SoftmaxBody<T>::kFew ? lines : 0;
+}
+
 template <class T>
 void PlanRows(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int dim, bool logarithm,
               const Operand& out) {
@@ -240,6 +263,7 @@ void PlanRows(Plan& plan, const SoftmaxLoops<T>& loops, const Operand& self, int
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.logarithm = logarithm;
+  body.lines = self.tensor->shape.rank() == 0 ? 0 : LinesOf(loops, *self.tensor, *out.tensor, dim);
   body.loops = &loops;
   plan.SetCost(50 + static_cast<uint64_t>(self.tensor->count()));
   plan.SetBody(body);

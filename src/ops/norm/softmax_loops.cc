@@ -128,41 +128,48 @@ HWY_ATTR void ShortRows(float* out, int64_t out_step, const float* x, int64_t st
 }
 constexpr int64_t kMostShort = hn::MaxLanes(hn::ScalableTag<float>());
 
-// kRowsTurned rows; a vector has an element of each.
-HWY_ATTR void SoftmaxTurned(float* out, const float* x, int64_t n, bool logarithm) {
+// One of `lines` that lie side by side in kRowsTurned blocks; a vector has an element of each block.
+HWY_ATTR void SoftmaxOfLine(Column* columns, int64_t n, int64_t lines, bool logarithm) {
   const Lanes d;
-  alignas(64) Column columns[kMostTurned], powers[kMostTurned];
-  TurnIn(columns, x, n);
+  alignas(64) Column powers[kMostTurned];
   for (int64_t at = 0; at < kRowsTurned; at += kWidth) {
     auto most = hn::Load(d, columns[0] + at), sum = hn::Zero(d);
-    for (int64_t k = 1; k < n; ++k) most = hn::Max(most, hn::Load(d, columns[k] + at));
+    for (int64_t k = 1; k < n; ++k) most = hn::Max(most, hn::Load(d, columns[k * lines] + at));
     for (int64_t k = 0; k < n; ++k) {
-      const auto lowered = hn::Sub(hn::Load(d, columns[k] + at), most), power = ExpOfNegative(d, lowered);
+      const auto lowered = hn::Sub(hn::Load(d, columns[k * lines] + at), most);
+      const auto power = ExpOfNegative(d, lowered);
       sum = hn::Add(sum, power);
       hn::Store(power, d, powers[k] + at);
-      if (logarithm) hn::Store(lowered, d, columns[k] + at);
+      if (logarithm) hn::Store(lowered, d, columns[k * lines] + at);
     }
     alignas(64) float logs[kRowsTurned];
     hn::Store(sum, d, logs);
     for (int64_t i = 0; logarithm && i < kWidth; ++i) logs[i] = Log(logs[i]);
     const auto log = hn::Load(d, logs), factor = hn::Div(hn::Set(d, 1), sum);
     for (int64_t k = 0; logarithm && k < n; ++k)
-      hn::Store(hn::Sub(hn::Load(d, columns[k] + at), log), d, columns[k] + at);
+      hn::Store(hn::Sub(hn::Load(d, columns[k * lines] + at), log), d, columns[k * lines] + at);
     for (int64_t k = 0; !logarithm && k < n; ++k)
-      hn::Store(hn::Mul(hn::Load(d, powers[k] + at), factor), d, columns[k] + at);
+      hn::Store(hn::Mul(hn::Load(d, powers[k] + at), factor), d, columns[k * lines] + at);
   }
-  TurnBack(out, columns, n);
 }
 
-void PackedRows(float* out, const float* x, int64_t rows, int64_t n, bool logarithm) {
-  for (; rows >= kRowsTurned; rows -= kRowsTurned, x += kRowsTurned * n, out += kRowsTurned * n) {
-    SoftmaxTurned(out, x, n, logarithm);
+HWY_ATTR void SoftmaxTurned(float* out, const float* x, int64_t n, int64_t lines, bool logarithm) {
+  alignas(64) Column columns[kMostTurned];
+  TurnIn(columns, x, n * lines);
+  for (int64_t line = 0; line < lines; ++line) SoftmaxOfLine(columns + line, n, lines, logarithm);
+  TurnBack(out, columns, n * lines);
+}
+
+void PackedBlocks(float* out, const float* x, int64_t blocks, int64_t n, int64_t lines, bool logarithm) {
+  const int64_t size = n * lines;
+  for (; blocks >= kRowsTurned; blocks -= kRowsTurned, x += kRowsTurned * size, out += kRowsTurned * size) {
+    SoftmaxTurned(out, x, n, lines, logarithm);
   }
-  if (rows == 0) return;
+  if (blocks == 0) return;
   alignas(64) float rest[kRowsTurned * kMostTurned] = {};
-  std::copy_n(x, rows * n, rest);
-  SoftmaxTurned(rest, rest, n, logarithm);
-  std::copy_n(rest, rows * n, out);
+  std::copy_n(x, blocks * size, rest);
+  SoftmaxTurned(rest, rest, n, lines, logarithm);
+  std::copy_n(rest, blocks * size, out);
 }
 
 double MaxF64(const double* x, int64_t n) {
@@ -213,7 +220,7 @@ void Inverses(T* x, int64_t n) {
 constexpr SoftmaxLoops<float> kLoopsF32{&MaxF32,      &ExpSumF32,       &Scale<float>, &MaxOf<float>,
                                         &ExpAddF32,   &ScaleBy<float>,  &Lower<float>, &LowerBy<float>,
                                         &Logs<float>, &Inverses<float>, &ShortRows,    kMostShort,
-                                        &PackedRows};
+                                        &PackedBlocks};
 constexpr SoftmaxLoops<double> kLoopsF64{&MaxF64,       &ExpSumF64,        &Scale<double>, &MaxOf<double>,
                                          &ExpAddF64,    &ScaleBy<double>,  &Lower<double>, &LowerBy<double>,
                                          &Logs<double>, &Inverses<double>, nullptr,        0,

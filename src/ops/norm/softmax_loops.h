@@ -25,8 +25,9 @@ struct SoftmaxLoops {
   void (*short_rows)(T* out, int64_t out_step, const T* x, int64_t step, int64_t rows, int64_t n,
                      bool logarithm);
   int64_t most_short;
-  // The same for packed rows of at most kMostTurned elements, many of them side by side. May be null.
-  void (*packed_rows)(T* out, const T* x, int64_t rows, int64_t n, bool logarithm);
+  // The same for packed blocks of n x lines elements, at most kMostTurned, many of them one behind the other:
+  // along the first dimension of each. May be null.
+  void (*packed_blocks)(T* out, const T* x, int64_t blocks, int64_t n, int64_t lines, bool logarithm);
 };
 
 const SoftmaxLoops<float>& BestSoftmaxLoopsF32();

@@ -35,7 +35,7 @@ constexpr T Highest() {
 
 constexpr int kFewLanes = 8, kManyLanes = 64;
 constexpr int64_t kPiece = 512;  // elements that are changed, then folded
-constexpr int64_t kShortRow = 16, kSideBySide = 16;
+constexpr int64_t kShortRow = 32, kSideBySide = 16;
 
 // How two vectors of folded values become one. A NaN stays.
 struct Sum {
