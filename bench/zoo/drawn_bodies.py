@@ -126,7 +126,7 @@ def skip_norm(d):
 
 
 def of_bytes(d):
-    kind = d.pick('QLinearAdd', 'QLinearMul', 'QLinearSigmoid', 'QLinearLeakyRelu', 'QLinearConcat', 'QLinearSoftmax', 'QGemm',
+    kind = d.pick('QLinearAdd', 'QLinearMul', 'QLinearSigmoid', 'QLinearLeakyRelu', 'QLinearConcat', 'QGemm',
                   'QLinearAveragePool', 'QLinearGlobalAveragePool', 'QLinearWhere')
     dtype = d.pick(U8, I8)
     scale, zero = (lambda: F32(d.rng.uniform(0.01, 0.05))), (lambda: dtype(d.number(0, 100)))
@@ -145,9 +145,6 @@ def of_bytes(d):
         axis = d.number(0, len(shape))
         parts = [p for _ in range(d.number(1, 4)) for p in (data(*shape), scale(), zero())]
         d.case(kind, [F32(0.05), zero(), *parts], constants=[0, 1, *(i + 2 for i in range(len(parts)) if i % 3)], axis=axis, **options)
-    elif kind == 'QLinearSoftmax':
-        d.case(kind, [data(*shape), scale(), zero(), F32(1 / 256), dtype(0)], constants=[1, 2, 3, 4], axis=d.number(0, len(shape)), opset=13,
-               **options)
     elif kind == 'QGemm':
         m, k, n = (d.power(0, 7) for _ in range(3))
         a, b = d.pick(0, 1), d.pick(0, 1)

@@ -9,6 +9,7 @@
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/forms.h"
+#include "ops/index/compress.h"
 #include "ops/index/gather.h"
 #include "ops/index/scatter.h"
 
@@ -179,10 +180,19 @@ void NonZero(Translation& node) {
 void Where(Translation& node) { node.OutValue(0, PlaceTable(node.value(0), false, DType::kI64)); }
 
 void Compress(Translation& node) {
-  std::vector<uint8_t> condition = TruthOf(node.value(1));
-  const Tensor& x = node.in(0);
-  if (node.Bool("flat")) return Keep(node, Translation::Reshaped(x, {x.count()}), 0, condition);
-  Keep(node, x, node.Axis(node.Int("axis"), x.shape.rank()), condition);
+  const HostTensor& condition = node.value(1);
+  const bool flat = node.Bool("flat");
+  const Tensor& given = node.in(0);
+  const Tensor x = flat ? Translation::Reshaped(given, {given.count()}) : given;
+  const int axis = flat ? 0 : node.Axis(node.Int("axis"), x.shape.rank());
+  if (condition.dtype() != DType::kBool) return Keep(node, x, axis, TruthOf(condition));
+  Shape shape = x.shape;
+  shape[axis] = ops::PlacesKept(condition.as<uint8_t>(), condition.count(), x.shape[axis]);
+  Tensor out = node.Out(0, x.dtype, shape);
+  node.Step("Compress", [&](ops::Plan& plan) {
+    ops::PlanCompress(plan, ReadFrom(plan, x, "input"), axis, ReadFrom(plan, node.in(1), "condition"),
+                      WrittenTo(plan, out, "output"));
+  });
 }
 
 void MaskedSelect(Translation& node) {

@@ -8,17 +8,42 @@
 
 namespace belay::ops {
 
-Combiner::Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor)
-    : to_(type, type, to_step),
-      from_(type, type, from_step),
-      compute_(ComputeType(type)),
-      how_(how),
-      to_step_(to_step),
-      from_step_(from_step),
-      bytes_(static_cast<int64_t>(BytesOf(type))),
-      factor_(factor) {}
-
 namespace {
+
+template <class T, Combination kHow>
+void CombineRow(char* to, const char* from, int64_t n, int64_t to_step, int64_t from_step, double factor) {
+  constexpr auto kStep = static_cast<int64_t>(sizeof(T));
+  const auto by = static_cast<T>(factor);
+  if (to_step == kStep && from_step == kStep) {
+    auto* result = reinterpret_cast<T*>(to);
+    const auto* x = reinterpret_cast<const T*>(from);
+    _Pragma("GCC ivdep") for (int64_t k = 0; k < n; ++k) result[k] = Combined(kHow, result[k], x[k], by);
+    return;
+  }
+  for (int64_t k = 0; k < n; ++k, to += to_step, from += from_step) {
+    T a, b;
+    std::memcpy(&a, to, sizeof(T)), std::memcpy(&b, from, sizeof(T));
+    a = Combined(kHow, a, b, by);
+    std::memcpy(to, &a, sizeof(T));
+  }
+}
+
+template <class T>
+auto RowOf(Combination how) {
+  switch (how) {
+    case Combination::kAdd:
+      return &CombineRow<T, Combination::kAdd>;
+    case Combination::kMultiply:
+      return &CombineRow<T, Combination::kMultiply>;
+    case Combination::kMax:
+      return &CombineRow<T, Combination::kMax>;
+    case Combination::kMin:
+      return &CombineRow<T, Combination::kMin>;
+    case Combination::kReplace:
+      break;
+  }
+  return decltype(&CombineRow<T, Combination::kAdd>){};
+}
 
 // The choice is made once, not for each element.
 template <class T>
@@ -44,6 +69,21 @@ void CombineAll(Combination how, T* result, const T* x, const T* y, T factor, in
 
 }  // namespace
 
+Combiner::Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor)
+    : to_(type, type, to_step),
+      from_(type, type, from_step),
+      compute_(ComputeType(type)),
+      how_(how),
+      to_step_(to_step),
+      from_step_(from_step),
+      bytes_(static_cast<int64_t>(BytesOf(type))),
+      factor_(factor) {
+  if (type == DType::kF32) row_ = RowOf<float>(how);
+  if (type == DType::kF64) row_ = RowOf<double>(how);
+  if (type == DType::kI32) row_ = RowOf<int32_t>(how);
+  if (type == DType::kI64) row_ = RowOf<int64_t>(how);
+}
+
 template <class T>
 void Combiner::Blocks(char* to, const char* from, int64_t n) const {
   alignas(64) T a[kBlock], b[kBlock], result[kBlock];
@@ -54,14 +94,6 @@ void Combiner::Blocks(char* to, const char* from, int64_t n) const {
     CombineAll(how_, result, x, y, static_cast<T>(factor_), m);
     to_.Store(to + i * to_step_, result, m, false);
   }
-}
-
-void Combiner::One(char* to, const char* from) const {
-  float a, b;
-  std::memcpy(&a, to, sizeof(a));
-  std::memcpy(&b, from, sizeof(b));
-  a = Combined(how_, a, b, static_cast<float>(factor_));
-  std::memcpy(to, &a, sizeof(a));
 }
 
 void Combiner::Complex(char* to, const char* from, int64_t n) const {
@@ -81,7 +113,7 @@ void Combiner::Complex(char* to, const char* from, int64_t n) const {
 }
 
 void Combiner::operator()(char* to, const char* from, int64_t n) const {
-  if (n == 1 && compute_ == DType::kF32 && bytes_ == sizeof(float)) return One(to, from);
+  if (row_ != nullptr) return row_(to, from, n, to_step_, from_step_, factor_);
   if (how_ == Combination::kReplace) return MoveRow(to, to_step_, from, from_step_, n, bytes_);
   switch (compute_) {
     case DType::kF32:
@@ -132,7 +164,7 @@ void BlockCombiner::operator()(char* to, const char* from) const {
     return floats_(reinterpret_cast<const float*>(from), nest_.count(), factor_,
                    reinterpret_cast<float*>(to));
   }
-  if (nest_.count() == 1) return row_(to, from, 1);
+  if (nest_.has_one_level()) return row_(to, from, nest_.count());
   char* base[2] = {to, const_cast<char*>(from)};
   nest_.Walk(base, 0, nest_.count(), [this](char** at, int64_t n) { row_(at[0], at[1], n); });
 }

@@ -59,12 +59,15 @@ class Combiner {
   void operator()(char* to, const char* from, int64_t n) const;
 
  private:
+  using Row = void (*)(char* to, const char* from, int64_t n, int64_t to_step, int64_t from_step,
+                       double factor);
+
   template <class T>
   void Blocks(char* to, const char* from, int64_t n) const;
-  void One(char* to, const char* from) const;  // of FLOAT
   void Complex(char* to, const char* from, int64_t n) const;
 
   Lane to_, from_;
+  Row row_ = nullptr;  // of a type that lies as it is computed
   DType compute_ = DType::kUndefined;
   Combination how_ = Combination::kReplace;
   int64_t to_step_ = 0, from_step_ = 0, bytes_ = 0;

@@ -172,7 +172,8 @@ constexpr Combination kCombinations[] = {Combination::kReplace, Combination::kAd
 TEST(Index, ScattersElementsInOrder) {
   std::mt19937 rng(4);
   for (Combination how : kCombinations) {
-    for (DType type : {DType::kF32, DType::kI32, DType::kF64, DType::kI64}) {
+    for (DType type :
+         {DType::kF32, DType::kI32, DType::kF64, DType::kI64, DType::kI16, DType::kU8, DType::kF16}) {
       Sample in(type, {4, 6}, Layout::kTransposed), source(type, {4, 3}), out(type, {4, 6}, Layout::kStepped);
       in.Randomise(rng, 3);
       source.Randomise(rng, 3);
@@ -245,16 +246,18 @@ TEST(Index, GathersAndScattersWhatRowsName) {
     for (int64_t width : {0, 1, 2, 7, 16, 37}) {
       for (Layout layout : {Layout::kPacked, Layout::kStepped, Layout::kOffset}) {
         const Named named(depth, width);
-        Sample in(DType::kF32, named.shape, layout), rows(DType::kF32, named.rows, layout);
-        in.Randomise(rng);
+        const DType types[] = {DType::kF32, DType::kF64, DType::kI32, DType::kI64};
+        const DType type = types[(depth + width + (layout == Layout::kOffset ? 1 : 0)) % 4];
+        Sample in(type, named.shape, layout), rows(type, named.rows, layout);
+        in.Randomise(rng, 3);
         Sample index = named.Indices(width % 2 == 0 ? DType::kI64 : DType::kI32, layout, rng);
         Call(forms::GatherNd, {Arg(&in.tensor), Arg(&index.tensor), Arg(true), Arg(&rows.tensor)});
         ForEach(named.rows, [&](const Shape& i) {
           ASSERT_EQ(Get(rows.tensor, i), Get(in.tensor, named.At(index, i))) << depth << " " << width;
         });
-        rows.Randomise(rng);
+        rows.Randomise(rng, 3);
         for (Combination how : kCombinations) {
-          Sample out(DType::kF32, named.shape, layout), want(DType::kF32, named.shape);
+          Sample out(type, named.shape, layout), want(type, named.shape);
           PlanRef plan = testing::NewPlan();
           Operand self = in.BoundTo(*plan, Access::kRead, "self"),
                   places = index.BoundTo(*plan, Access::kRead, "index"),

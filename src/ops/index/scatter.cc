@@ -62,22 +62,54 @@ struct ScatterElementsBody {
     start.Run(frame);
     char* base[3] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1),
                      frame.at[bindings[1]] + nest.offset(2)};
-    if (type == DType::kF32 && how == Combination::kAdd) return ScatterFloats<Combination::kAdd>(base);
-    if (type == DType::kF32 && how == Combination::kMax) return ScatterFloats<Combination::kMax>(base);
-    if (type == DType::kF32 && how == Combination::kMin) return ScatterFloats<Combination::kMin>(base);
-    if (how == Combination::kReplace && BytesOf(type) == 4)
-      return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 4); });
-    if (how == Combination::kReplace && BytesOf(type) == 8)
-      return Scatter(base, [](char* to, const char* from) { std::memcpy(to, from, 8); });
+    switch (how == Combination::kReplace ? Replaced(BytesOf(type)) : type) {
+      case DType::kU8:
+        return ScatterAs<uint8_t>(base);
+      case DType::kU16:
+        return ScatterAs<uint16_t>(base);
+      case DType::kI32:
+        return ScatterAs<int32_t>(base);
+      case DType::kI64:
+        return ScatterAs<int64_t>(base);
+      case DType::kF32:
+        return ScatterAs<float>(base);
+      case DType::kF64:
+        return ScatterAs<double>(base);
+      default:
+        ScatterAny(base);
+    }
+  }
+
+  // What elements of so many bytes may be taken for where they are only moved.
+  static DType Replaced(size_t bytes) {
+    return bytes == 1   ? DType::kU8
+           : bytes == 2 ? DType::kU16
+           : bytes == 4 ? DType::kI32
+           : bytes == 8 ? DType::kI64
+                        : DType::kUndefined;
+  }
+
+  // In loops of their own, in which nothing is decided.
+  template <class T>
+  void ScatterAs(char* const* base) const {
+    if (how == Combination::kReplace) return ScatterBy<T, Combination::kReplace>(base);
+    if constexpr (sizeof(T) < sizeof(int32_t)) return ScatterAny(base);
+    if (how == Combination::kAdd) return ScatterBy<T, Combination::kAdd>(base);
+    if (how == Combination::kMultiply) return ScatterBy<T, Combination::kMultiply>(base);
+    if (how == Combination::kMax) return ScatterBy<T, Combination::kMax>(base);
+    ScatterBy<T, Combination::kMin>(base);
+  }
+
+  void ScatterAny(char* const* base) const {
     Scatter(base, [this](char* to, const char* from) { combine(to, from, 1); });
   }
 
-  template <Combination kHow>
-  void ScatterFloats(char* const* base) const {
+  template <class T, Combination kHow>
+  void ScatterBy(char* const* base) const {
     Scatter(base, [](char* to, const char* from) {
-      float a, b;
+      T a, b;
       std::memcpy(&a, to, sizeof(a)), std::memcpy(&b, from, sizeof(b));
-      a = Combined(kHow, a, b, 1.0f);
+      a = Combined(kHow, a, b, T{1});
       std::memcpy(to, &a, sizeof(a));
     });
   }
@@ -216,6 +248,7 @@ void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Ope
   body.size = sides.size, body.step = sides.step;
   body.index = Indices(plan, *index.tensor);
   body.nest = LoopNest(index.shape(), {Operand{&sides.places}, Operand{&sides.to}, Operand{&sides.from}});
+  body.nest.MakeRowsLong();  // what comes to one place comes along the dimension, in its order in any case
   body.combine = Combiner(out.dtype(), how, bytes, bytes);
   body.how = how, body.type = out.dtype();
   body.bindings[0] = out.binding;

@@ -280,8 +280,10 @@ TEST(Layout, KeepsTriangles) {
 TEST(Layout, ReversesTheBeginningOfSequences) {
   const std::vector<std::pair<int, int>> dims = {
       {0, 1}, {1, 0}, {1, 2}, {2, 1}, {2, 0}};  // of time, of members
-  for (auto [seq, batch] : dims) {
-    const Shape shape{6, 5, 7};
+  const Shape shapes[] = {{6, 5, 7}, {300, 4, 3}, {3, 4, 280}, {4, 3, 5, 3, 2}};
+  for (size_t k = 0; k < 4 * dims.size(); ++k) {
+    const auto [seq, batch] = dims[k / 4];
+    const Shape& shape = shapes[k % 4];
     Sample lengths(DType::kI32, {shape[batch]});
     for (int64_t b = 0; b < shape[batch]; ++b) reference::Set(lengths.tensor, {b}, b * 2 % (shape[seq] + 1));
     const auto source = [&](const Shape& i) -> std::optional<Shape> {

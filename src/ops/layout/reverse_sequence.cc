@@ -1,6 +1,8 @@
 #include "ops/layout/reverse_sequence.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -24,6 +26,14 @@ Pair PairOf(const Tensor& out, const Tensor& in, int dim) {
   return {out.shape[dim], tensor::StepOf(out, dim), tensor::StepOf(in, dim)};
 }
 
+// Elements of one place, for all members: each has its own to come from.
+template <class T>
+void PickEach(char* out, int64_t out_step, const char* in, int64_t in_step, const int64_t* sources,
+              int64_t seq_step, int64_t n) {
+  for (int64_t b = 0; b < n; ++b)
+    std::memcpy(out + b * out_step, in + b * in_step + sources[b] * seq_step, sizeof(T));
+}
+
 struct ReverseSequenceBody {
   Indices lengths;
   Pair seq, batch, row;                        // of `bytes` bytes each
@@ -32,30 +42,76 @@ struct ReverseSequenceBody {
   int64_t offsets[2];
   int bindings[3];
 
+  // The elements of a sequence are nearer to each other than those of the members.
+  bool by_member() const { return row.size == 1 && std::abs(seq.out_step) < std::abs(batch.out_step); }
+
   void operator()(const Frame& frame) const {
     const std::span<const int64_t> counts = lengths.Read(frame, bindings[2]);
     for (int64_t count : counts) {
       if (count >= 0 && count <= seq.size) continue;
       Fail(kIndexFault, "op-length-range", "a sequence of {} elements has no {} to reverse", seq.size, count);
     }
-    const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (batch.size * row.size * bytes));
-    ParallelFor(std::ssize(out_places) * seq.size, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        Step(frame, counts, static_cast<size_t>(i / seq.size), i % seq.size);
+    char* out = frame.at[bindings[0]] + offsets[0];
+    const char* in = frame.at[bindings[1]] + offsets[1];
+    const Pair &each = by_member() ? batch : seq, &inner = by_member() ? seq : batch;
+    const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (inner.size * row.size * bytes));
+    ParallelFor(std::ssize(out_places) * each.size, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const auto place = static_cast<size_t>(i / each.size);
+        char* to = out + out_places[place];
+        const char* from = in + in_places[place];
+        by_member() ? Member(to, from, counts, i % each.size) : Step(to, from, counts, i % each.size);
+      }
     });
   }
 
+  void Member(char* out, const char* in, std::span<const int64_t> counts, int64_t b) const {
+    const int64_t count = counts[static_cast<size_t>(b)];
+    char* to = out + b * batch.out_step;
+    const char* from = in + b * batch.in_step;
+    MoveRow(to, seq.out_step, from + (count - 1) * seq.in_step, -seq.in_step, count, bytes);
+    MoveRow(to + count * seq.out_step, seq.out_step, from + count * seq.in_step, seq.in_step,
+            seq.size - count, bytes);
+  }
+
   // One element of the sequence, for all members.
-  void Step(const Frame& frame, std::span<const int64_t> counts, size_t place, int64_t t) const {
-    char* out = frame.at[bindings[0]] + offsets[0] + out_places[place] + t * seq.out_step;
-    const char* in = frame.at[bindings[1]] + offsets[1] + in_places[place];
-    for (int64_t b = 0; b < batch.size; ++b) {
-      const int64_t count = counts[static_cast<size_t>(b)], from = t < count ? count - 1 - t : t;
-      MoveRow(out + b * batch.out_step, row.out_step, in + b * batch.in_step + from * seq.in_step,
+  void Step(char* out, const char* in, std::span<const int64_t> counts, int64_t t) const {
+    constexpr int64_t kSome = 256;
+    int64_t sources[kSome];
+    for (int64_t first = 0; first < batch.size; first += kSome) {
+      const int64_t n = std::min(kSome, batch.size - first);
+      for (int64_t b = 0; b < n; ++b) {
+        const int64_t count = counts[static_cast<size_t>(first + b)];
+        sources[b] = t < count ? count - 1 - t : t;
+      }
+      Members(out + t * seq.out_step + first * batch.out_step, in + first * batch.in_step, sources, n);
+    }
+  }
+
+  void Members(char* out, const char* in, const int64_t* sources, int64_t n) const {
+    const auto pick = [&](auto element) {
+      PickEach<decltype(element)>(out, batch.out_step, in, batch.in_step, sources, seq.in_step, n);
+    };
+    if (row.size == 1 && bytes == 1) return pick(uint8_t{});
+    if (row.size == 1 && bytes == 2) return pick(uint16_t{});
+    if (row.size == 1 && bytes == 4) return pick(uint32_t{});
+    if (row.size == 1 && bytes == 8) return pick(uint64_t{});
+    for (int64_t b = 0; b < n; ++b) {
+      MoveRow(out + b * batch.out_step, row.out_step, in + b * batch.in_step + sources[b] * seq.in_step,
               row.in_step, row.size, bytes);
     }
   }
 };
+
+// How many elements behind both dimensions lie one after the other in both tensors: they move as one.
+int64_t BlockBehind(const Tensor& out, const Tensor& in, int first) {
+  int64_t count = 1;
+  for (int d = out.shape.rank() - 1; d >= first; --d) {
+    if (out.shape[d] != 1 && (out.strides[d] != count || in.strides[d] != count)) return 1;
+    count *= out.shape[d];
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -68,14 +124,17 @@ void PlanReverseSequence(Plan& plan, const Operand& x, const Operand& lengths, c
   ReverseSequenceBody body;
   body.lengths = Indices(plan, *lengths.tensor);
   body.seq = PairOf(to, from, seq), body.batch = PairOf(to, from, batch);
-  body.bytes = static_cast<int64_t>(BytesOf(to.dtype));
-  const int last = to.shape.rank() - 1;
-  const bool rows = last != seq && last != batch;
+  const auto element = static_cast<int64_t>(BytesOf(to.dtype));
+  const int last = to.shape.rank() - 1, behind = std::max(seq, batch) + 1;
+  const int64_t block = BlockBehind(to, from, behind);
+  const bool rows = block == 1 && last != seq && last != batch;
+  body.bytes = element * block;
   body.row = rows ? PairOf(to, from, last) : Pair{1, body.bytes, body.bytes};
   Tensor out_rest = to, in_rest = from;
   for (int dim : {seq, batch, rows ? last : seq}) out_rest.shape[dim] = in_rest.shape[dim] = 1;
-  body.out_places = OffsetsOf(out_rest.shape, out_rest.strides, body.bytes);
-  body.in_places = OffsetsOf(in_rest.shape, in_rest.strides, body.bytes);
+  for (int dim = behind; block > 1 && dim <= last; ++dim) out_rest.shape[dim] = in_rest.shape[dim] = 1;
+  body.out_places = OffsetsOf(out_rest.shape, out_rest.strides, element);
+  body.in_places = OffsetsOf(in_rest.shape, in_rest.strides, element);
   body.offsets[0] = tensor::OffsetOf(to), body.offsets[1] = tensor::OffsetOf(from);
   body.bindings[0] = out.binding, body.bindings[1] = x.binding, body.bindings[2] = lengths.binding;
   plan.SetCost(50 + static_cast<uint64_t>(to.count()) / 4);

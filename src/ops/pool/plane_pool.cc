@@ -285,8 +285,7 @@ bool PlanPlanePool(Plan& plan, const PoolArgs& args, const PoolShape& shape) {
   if (shape.kind == PoolKind::kNorm || args.places.present()) return false;
   const Tensor& x = *args.input.tensor;
   if (!SameLayout(x.shape, x.strides, PackedStrides(x.shape))) return false;
-  if (ComputeType(x.dtype) == DType::kF32)
-    return PlanPlanesFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
+  if (PoolsAsFloats(x.dtype)) return PlanPlanesFor(plan, args, shape, BestPlaneLoopsF32(), DType::kF32);
   if (x.dtype == DType::kF64) return PlanPlanesFor(plan, args, shape, BestPlaneLoopsF64(), DType::kF64);
   return false;
 }

@@ -274,9 +274,8 @@ void PlanPool(Plan& plan, const PoolArgs& args) {
     if (type == DType::kI8) return PlanFor(plan, args, shape, BestPoolLoopsI8(), type);
     if (type == DType::kU8) return PlanFor(plan, args, shape, BestPoolLoopsU8(), type);
   }
-  // f32 holds the small integers exactly, f64 all that matter here.
-  const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
-  if (small || ComputeType(type) == DType::kF32) {
+  // f64 holds all integers that matter here.
+  if (PoolsAsFloats(type)) {
     PlanFor(plan, args, shape, BestPoolLoopsF32(), DType::kF32);
   } else {
     PlanFor(plan, args, shape, BestPoolLoopsF64(), DType::kF64);

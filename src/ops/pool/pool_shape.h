@@ -1,6 +1,7 @@
 // What both ways to pool know: the sizes, and what each position sees.
 #pragma once
 
+#include "ops/pipeline.h"
 #include "ops/pool/pool.h"
 
 namespace belay::ops {
@@ -14,6 +15,12 @@ struct PoolShape {
   int64_t divisor;
   double norm;
 };
+
+// Whether elements are pooled as FLOAT, which holds the small integers exactly.
+inline bool PoolsAsFloats(DType type) {
+  const bool small = type == DType::kI8 || type == DType::kU8 || type == DType::kI16 || type == DType::kU16;
+  return small || ComputeType(type) == DType::kF32;
+}
 
 // By planes, as they lie in [n, c, spatial...]: for each row of the result the rows that its windows see
 // become one, along which the windows slide then. False where that does not pay or cannot be, and nothing is

@@ -118,6 +118,20 @@ TEST(Pool, KindsShapesAndLayouts) {
   }
 }
 
+// Small integers, of planes of every size and of images whose channels come last.
+TEST(Pool, SmallIntegers) {
+  for (DType type : {DType::kI8, DType::kU8, DType::kI16, DType::kU16}) {
+    for (const Shape& in :
+         {Shape{3, 21, 9, 11}, Shape{1, 3, 40, 50}, Shape{2, 40, 5, 4}, Shape{1, 2, 7, 200}}) {
+      for (bool last : {false, true}) {
+        Case c{PoolKind::kMax, in, {{0, 3, 2, 1, 1, 0}, {0, 2, 1, 2, 1, 1}}, false, false, last, 1};
+        c.dtype = type;
+        EXPECT_EQ(Error(c), 0) << NameOf(type) << in.ToString() << last;
+      }
+    }
+  }
+}
+
 // body() for each of the processor's vectors.
 template <class Body>
 void OnEachLevel(const Body& body) {

@@ -299,8 +299,7 @@ bool PaysToTurn(const PoolShape& s, bool with_places) {
 bool PlanTurnedPool(Plan& plan, const PoolArgs& args, const PoolShape& shape) {
   const Tensor& x = *args.input.tensor;
   const bool with_places = args.places.present();
-  if (ComputeType(x.dtype) != DType::kF32 || !SameLayout(x.shape, x.strides, PackedStrides(x.shape)))
-    return false;
+  if (!PoolsAsFloats(x.dtype) || !SameLayout(x.shape, x.strides, PackedStrides(x.shape))) return false;
   if (!PaysToTurn(shape, with_places)) return false;
   const auto work = std::make_shared<const TurnedWork>(shape, with_places);
   TurnedBody body{};

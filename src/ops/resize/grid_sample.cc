@@ -8,7 +8,6 @@
 #include "ops/conv/channels_last.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
-#include "ops/layout/strided_copy.h"
 #include "ops/resize/grid_taps.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
@@ -125,28 +124,29 @@ void PlanSampleIn(Plan& plan, DType compute, const Operand& self, const Operand&
 template <class T>
 struct AffineBody {
   Shape shape;  // of the grid
-  StridedCopy load, store;
   bool align;
-  int bindings[2];
-  Scratch<T> theta_of, grid_of, row_of;  // row_of: the last coordinate of the points of a row
+  PackedOperand theta, out;
+  Scratch<T> row_of;  // the last coordinate of the points of a row, once for each of their numbers
+
+  // A multiple of each number of dimensions, so that a loop of as many is one of vectors.
+  static constexpr int64_t kPattern = 12;
 
   void operator()(const Frame& frame) const {
-    int64_t dims = shape.back(0), points = CountOf(shape) / (shape[0] * dims);
-    T *theta = theta_of.At(frame), *grid = grid_of.At(frame);
-    load.Run(reinterpret_cast<char*>(theta), frame.at[bindings[1]]);
-    const int64_t width = shape.back(1);
+    const int64_t dims = shape.back(0), width = shape.back(1), points = CountOf(shape) / (shape[0] * dims);
+    const auto* matrices = reinterpret_cast<const T*>(theta.Loaded(frame));
+    auto* grid = reinterpret_cast<T*>(out.Result(frame));
     T* along = row_of.At(frame);
-    for (int64_t i = 0; i < width; ++i) along[i] = Coordinate(i, width);
+    for (int64_t i = 0; i < width; ++i) std::fill_n(along + i * dims, dims, Coordinate(i, width));
     for (int64_t i = 0; i < shape[0] * points; i += width) {
-      Row(grid + i * dims, along, theta + i / points * dims * (dims + 1), i % points);
+      Row(grid + i * dims, along, matrices + i / points * dims * (dims + 1), i % points);
     }
-    store.Run(frame.at[bindings[0]], reinterpret_cast<const char*>(grid));
+    out.Store(frame);
   }
 
   // The points of a row, from `first` on: only their last coordinate, which comes first in a matrix, differs.
   void Row(T* grid, const T* along, const T* matrix, int64_t first) const {
     const int64_t dims = shape.back(0), width = shape.back(1);
-    T factor[kMostDims], rest[kMostDims], place[kMostDims];
+    T factors[kPattern], rests[kPattern], place[kMostDims];
     for (int64_t d = 0; d < dims; ++d) {
       const int64_t size = shape[static_cast<int>(dims - d)];
       place[d] = Coordinate(first % size, size);
@@ -154,12 +154,15 @@ struct AffineBody {
     }
     for (int64_t r = 0; r < dims; ++r) {
       const T* row = matrix + r * (dims + 1);
-      factor[r] = row[0], rest[r] = row[dims];
-      for (int64_t c = 1; c < dims; ++c) rest[r] += row[c] * place[c];
+      T rest = row[dims];
+      for (int64_t c = 1; c < dims; ++c) rest += row[c] * place[c];
+      for (int64_t k = r; k < kPattern; k += dims) factors[k] = row[0], rests[k] = rest;
     }
-    for (int64_t i = 0; i < width; ++i) {
-      for (int64_t r = 0; r < dims; ++r) grid[i * dims + r] = factor[r] * along[i] + rest[r];
+    int64_t i = 0;
+    for (; i + kPattern <= width * dims; i += kPattern) {
+      for (int64_t k = 0; k < kPattern; ++k) grid[i + k] = factors[k] * along[i + k] + rests[k];
     }
+    for (int64_t k = 0; i + k < width * dims; ++k) grid[i + k] = factors[k] * along[i + k] + rests[k];
   }
 
   T Coordinate(int64_t i, int64_t size) const {
@@ -171,14 +174,11 @@ struct AffineBody {
 
 template <class T>
 void PlanAffineIn(Plan& plan, DType compute, const Operand& theta, bool align, const Operand& out) {
-  AffineBody<T> body{out.tensor->shape,
-                     StridedCopy(PackedOf(compute, theta.tensor->shape), *theta.tensor),
-                     StridedCopy(*out.tensor, PackedOf(compute, out.tensor->shape)),
-                     align,
-                     {out.binding, theta.binding},
-                     {plan, theta.tensor->count()},
-                     {plan, out.tensor->count()},
-                     {plan, out.tensor->shape.back(1)}};
+  const AffineBody<T> body{out.tensor->shape,
+                           align,
+                           {plan, theta, compute, false, true},
+                           {plan, out, compute, false, false},
+                           {plan, out.tensor->shape.back(1) * out.tensor->shape.back(0)}};
   plan.SetCost(200 + static_cast<uint64_t>(out.tensor->count()) * 4);
   plan.SetBody(body);
 }

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <vector>
 
 #include "base/error.h"
 #include "base/simd_targets.h"
@@ -193,6 +196,38 @@ TEST(GridSampler, AnIdentityGridGivesTheImageBack) {
       Call(forms::GridSampler2D,
            {Arg(&in.tensor), Arg(&grid.tensor), Arg(mode), Arg(int64_t{0}), Arg(align), Arg(&out.tensor)});
       EXPECT_LE(testing::Distance(out.tensor, in.tensor), 1e-5) << mode << align;
+    }
+  }
+}
+
+// Of images and volumes whose rows have any number of points, placed as they lie or not.
+TEST(AffineGrid, IsTheProductOfMatricesAndPlaces) {
+  std::mt19937 rng(2);
+  for (const Shape& shape :
+       {Shape{3, 4, 5, 2}, Shape{2, 3, 41, 2}, Shape{1, 1, 6, 2}, Shape{2, 3, 4, 7, 3}}) {
+    const auto dims = static_cast<int>(shape.back(0));
+    for (DType type : {DType::kF32, DType::kF64, DType::kF16}) {
+      for (bool align : {false, true}) {
+        Sample theta(type, {shape[0], dims, dims + 1}),
+            grid(type, shape, align ? Layout::kStepped : Layout::kPacked);
+        theta.Randomise(rng);
+        std::vector<int64_t> numbers{shape[0], 1};
+        for (int d = 1; d <= dims; ++d) numbers.push_back(shape[d]);
+        tensor::IntArray size(numbers.data(), numbers.size());
+        Call(forms::AffineGrid, {Arg(&theta.tensor), Arg(&size), Arg(align), Arg(&grid.tensor)});
+        ForEach(shape, [&](const Shape& i) {
+          const int64_t r = i.back(0);
+          Real want = Get(theta.tensor, {i[0], r, dims});
+          for (int c = 0; c < dims; ++c) {
+            const auto n = static_cast<Real>(shape[dims - c]), at = static_cast<Real>(i[dims - c]);
+            const Real place = !align ? (2 * at + 1) / n - 1 : n == 1 ? 0 : 2 * at / (n - 1) - 1;
+            want += Get(theta.tensor, {i[0], r, c}) * place;
+          }
+          const double allowed = type == DType::kF16 ? 4e-3 : type == DType::kF64 ? 1e-12 : 1e-5;
+          ASSERT_NEAR(double(Get(grid.tensor, i)), double(want), allowed * (1 + std::abs(double(want))))
+              << NameOf(type) << shape.ToString() << i.ToString();
+        });
+      }
     }
   }
 }
