@@ -89,6 +89,80 @@ void FewOf(const T* row, int64_t n, int64_t keep, bool descending, int64_t* plac
   descending ? FewInOrder<T, true>(row, n, keep, places) : FewInOrder<T, false>(row, n, keep, places);
 }
 
+// As Leaders::Precedes.
+template <bool kDescending, class D, class V>
+HWY_INLINE auto PrecedesIn(D, V a, V b) {
+  if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+    const auto less = kDescending ? hn::Lt(b, a) : hn::Lt(a, b);
+    const auto bad_a = hn::IsNaN(a), bad_b = hn::IsNaN(b);
+    return hn::Or(less, kDescending ? hn::AndNot(bad_b, bad_a) : hn::AndNot(bad_a, bad_b));
+  } else {
+    return kDescending ? hn::Lt(b, a) : hn::Lt(a, b);
+  }
+}
+
+// A lane has the leaders of a row. What a new one precedes moves on by one place, all that is equal stays.
+template <class T, bool kDescending>
+HWY_ATTR void AcrossInOrder(const T* x, int64_t step, int64_t n, int64_t keep, int64_t* places) {
+  const hn::CappedTag<T, kRowsAcross> d;
+  const hn::RebindToSigned<decltype(d)> whole;
+  using Place = hn::TFromD<decltype(whole)>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  alignas(64) T values[kMostAcross * kRowsAcross];
+  alignas(64) Place found[kMostAcross * kRowsAcross];
+  for (int64_t at = 0; at < kRowsAcross; at += lanes) {
+    for (int64_t k = 0; k < n; ++k) {
+      const auto value = hn::LoadU(d, x + k * step + at);
+      const auto place = hn::Set(whole, static_cast<Place>(k));
+      int64_t j = k < keep ? k : keep - 1;
+      auto best = value;  // what leader j becomes, unless the one before it moves there
+      auto best_place = place;
+      if (k >= keep) {
+        const auto last = hn::Load(d, values + j * kRowsAcross);
+        const auto better = PrecedesIn<kDescending>(d, value, last);
+        if (HWY_LIKELY(hn::AllFalse(d, better))) continue;
+        best = hn::IfThenElse(better, value, last);
+        best_place =
+            hn::IfThenElse(hn::RebindMask(whole, better), place, hn::Load(whole, found + j * kRowsAcross));
+      }
+      for (; j > 0; --j) {
+        const auto before = hn::Load(d, values + (j - 1) * kRowsAcross);
+        const auto place_before = hn::Load(whole, found + (j - 1) * kRowsAcross);
+        const auto better = PrecedesIn<kDescending>(d, value, before);
+        const auto same = hn::RebindMask(whole, better);
+        hn::Store(hn::IfThenElse(better, before, best), d, values + j * kRowsAcross);
+        hn::Store(hn::IfThenElse(same, place_before, best_place), whole, found + j * kRowsAcross);
+        best = hn::IfThenElse(better, value, before);
+        best_place = hn::IfThenElse(same, place, place_before);
+      }
+      hn::Store(best, d, values), hn::Store(best_place, whole, found);
+    }
+    for (int64_t k = 0; k < keep; ++k) {
+      for (int64_t r = 0; r < lanes; ++r)
+        places[k * kRowsAcross + at + r] = static_cast<int64_t>(found[k * kRowsAcross + r]);
+    }
+  }
+}
+
+template <class T>
+void AcrossOf(const T* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  descending ? AcrossInOrder<T, true>(x, step, n, keep, places)
+             : AcrossInOrder<T, false>(x, step, n, keep, places);
+}
+
+void AcrossOfF32(const float* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  AcrossOf(x, step, n, keep, descending, places);
+}
+void AcrossOfF64(const double* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  AcrossOf(x, step, n, keep, descending, places);
+}
+void AcrossOfI32(const int32_t* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  AcrossOf(x, step, n, keep, descending, places);
+}
+void AcrossOfI64(const int64_t* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  AcrossOf(x, step, n, keep, descending, places);
+}
+
 void FewOfF32(const float* row, int64_t n, int64_t keep, bool descending, int64_t* places) {
   FewOf(row, n, keep, descending, places);
 }
@@ -112,6 +186,10 @@ BELAY_SIMD_EXPORT(FewOfF32);
 BELAY_SIMD_EXPORT(FewOfF64);
 BELAY_SIMD_EXPORT(FewOfI32);
 BELAY_SIMD_EXPORT(FewOfI64);
+BELAY_SIMD_EXPORT(AcrossOfF32);
+BELAY_SIMD_EXPORT(AcrossOfF64);
+BELAY_SIMD_EXPORT(AcrossOfI32);
+BELAY_SIMD_EXPORT(AcrossOfI64);
 void FirstFew(const float* row, int64_t n, int64_t keep, bool descending, int64_t* places) {
   BELAY_SIMD_CALL(FewOfF32)(row, n, keep, descending, places);
 }
@@ -123,6 +201,21 @@ void FirstFew(const int32_t* row, int64_t n, int64_t keep, bool descending, int6
 }
 void FirstFew(const int64_t* row, int64_t n, int64_t keep, bool descending, int64_t* places) {
   BELAY_SIMD_CALL(FewOfI64)(row, n, keep, descending, places);
+}
+void FirstFewAcross(const float* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places) {
+  BELAY_SIMD_CALL(AcrossOfF32)(x, step, n, keep, descending, places);
+}
+void FirstFewAcross(const double* x, int64_t step, int64_t n, int64_t keep, bool descending,
+                    int64_t* places) {
+  BELAY_SIMD_CALL(AcrossOfF64)(x, step, n, keep, descending, places);
+}
+void FirstFewAcross(const int32_t* x, int64_t step, int64_t n, int64_t keep, bool descending,
+                    int64_t* places) {
+  BELAY_SIMD_CALL(AcrossOfI32)(x, step, n, keep, descending, places);
+}
+void FirstFewAcross(const int64_t* x, int64_t step, int64_t n, int64_t keep, bool descending,
+                    int64_t* places) {
+  BELAY_SIMD_CALL(AcrossOfI64)(x, step, n, keep, descending, places);
 }
 }  // namespace belay::ops
 #endif

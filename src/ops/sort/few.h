@@ -14,4 +14,14 @@ void FirstFew(const double* row, int64_t n, int64_t keep, bool descending, int64
 void FirstFew(const int32_t* row, int64_t n, int64_t keep, bool descending, int64_t* places);
 void FirstFew(const int64_t* row, int64_t n, int64_t keep, bool descending, int64_t* places);
 
+// The same of kRowsAcross rows side by side, for `keep` <= kMostAcross <= n: element k of row r is
+// x[k * step + r], and its k-th place is places[k * kRowsAcross + r].
+inline constexpr int64_t kRowsAcross = 16, kMostAcross = 8;
+void FirstFewAcross(const float* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places);
+void FirstFewAcross(const double* x, int64_t step, int64_t n, int64_t keep, bool descending, int64_t* places);
+void FirstFewAcross(const int32_t* x, int64_t step, int64_t n, int64_t keep, bool descending,
+                    int64_t* places);
+void FirstFewAcross(const int64_t* x, int64_t step, int64_t n, int64_t keep, bool descending,
+                    int64_t* places);
+
 }  // namespace belay::ops

@@ -47,7 +47,7 @@ Side SideOf(const Operand& operand, int axis) {
 }
 
 // Rows that lie side by side are read together, a line of the cache for each place in them.
-constexpr int64_t kTogether = 16;
+constexpr int64_t kTogether = kRowsAcross;
 
 template <class T>
 struct SortBody {
@@ -59,11 +59,13 @@ struct SortBody {
   DType type, index_type;
   int64_t size, skip, keep;
   bool descending, is_unsigned, copied;
+  bool across_rows;  // few of many rows, of which each has a lane of the vectors
 
   void operator()(const Frame& frame) const {
     scratch.For(frame, [&](int64_t begin, int64_t end, char* memory) {
       auto* order = reinterpret_cast<int64_t*>(memory);
       auto* copy = reinterpret_cast<T*>(memory + KeyBytes());
+      if (across_rows) return RowsAcross(frame, begin, end, copy);
       for (int64_t i = begin, rows; i < end; i += rows) {
         rows = SideBySide(i, end);
         const T* row = Load(frame.at[in.binding] + in.rows[static_cast<size_t>(i)], rows, copy);
@@ -77,7 +79,9 @@ struct SortBody {
     along = Lane(type, type, in.step), across = Lane(type, type, bytes);
     copied = !along.direct() || is_unsigned;
     const int64_t grain = std::max<int64_t>(1, 8 * 1024 / std::max<int64_t>(1, size));
-    const int64_t rows = !copied ? 0 : in.step == bytes ? 1 : kTogether;
+    across_rows = keep <= kMostAcross && !is_unsigned && (in.step != bytes || size <= kShortRow) &&
+                  static_cast<int64_t>(in.rows.size()) >= kTogether / 4;
+    const int64_t rows = across_rows ? kTogether : !copied ? 0 : in.step == bytes ? 1 : kTogether;
     scratch = {plan, static_cast<int64_t>(in.rows.size()), grain,
                KeyBytes() + rows * size * static_cast<int64_t>(sizeof(T))};
   }
@@ -93,6 +97,49 @@ struct SortBody {
   bool IsShort() const {
     constexpr int64_t kShort = 16;
     return std::is_same_v<Keyed, NarrowKey> && keep <= kFour && size <= kShort;
+  }
+
+  static constexpr int64_t kShortRow = 64;
+
+  void RowsAcross(const Frame& frame, int64_t begin, int64_t end, T* copy) const {
+    int64_t places[kMostAcross * kTogether], order[kMostAcross];
+    for (int64_t i = begin, rows; i < end; i += rows) {
+      const bool along_memory = in.step == static_cast<int64_t>(BytesOf(type));
+      rows = along_memory ? std::min(kTogether, end - i) : SideBySide(i, end);
+      const char* from = frame.at[in.binding] + in.rows[static_cast<size_t>(i)];
+      if (rows == kTogether && !along_memory && across.direct() &&
+          in.step % static_cast<int64_t>(sizeof(T)) == 0) {
+        FirstFewAcross(reinterpret_cast<const T*>(from), in.step / static_cast<int64_t>(sizeof(T)), size,
+                       keep, descending, places);
+      } else {
+        along_memory ? LoadTurned(frame, i, rows, copy) : LoadLines(from, rows, copy);
+        FirstFewAcross(copy, kTogether, size, keep, descending, places);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t k = 0; k < keep; ++k) order[k] = places[k * kTogether + r];
+        Tell(frame, static_cast<size_t>(i + r), order);
+      }
+    }
+  }
+
+  // Rows of a few elements, so that those of the same place lie side by side. Lanes without a row have zeros.
+  void LoadTurned(const Frame& frame, int64_t i, int64_t rows, T* copy) const {
+    alignas(64) T block[kShortRow];
+    if (rows < kTogether) std::fill_n(copy, kTogether * size, T{0});
+    for (int64_t r = 0; r < rows; ++r) {
+      const char* from = frame.at[in.binding] + in.rows[static_cast<size_t>(i + r)];
+      const auto* row = static_cast<const T*>(along.Load(block, from, size));
+      for (int64_t k = 0; k < size; ++k) copy[k * kTogether + r] = row[k];
+    }
+  }
+
+  void LoadLines(const char* from, int64_t rows, T* copy) const {
+    alignas(64) T block[kTogether];
+    for (int64_t k = 0; k < size; ++k) {
+      T* to = copy + k * kTogether;
+      std::copy_n(static_cast<const T*>(across.Load(block, from + k * in.step, rows)), rows, to);
+      std::fill(to + rows, to + kTogether, T{0});
+    }
   }
 
   int64_t SideBySide(int64_t i, int64_t end) const {
@@ -135,6 +182,11 @@ struct SortBody {
     } else {
       ArrangeAll<WideKey>(row, order);
     }
+    Tell(frame, i, order);
+  }
+
+  // The places of the first ones of a row in their order, which are lost.
+  void Tell(const Frame& frame, size_t i, int64_t* order) const {
     const int64_t n = keep - skip;
     order += skip;
     if (indices.binding >= 0) StoreIndices(frame.at[indices.binding] + indices.rows[i], order, n);
@@ -203,11 +255,12 @@ void PlanRows(Plan& plan, const Operand& self, int axis, const SortOrder& order,
 
 namespace {
 
-// The first alone, where lines are better taken side by side.
+// The first alone, where lines are better taken side by side: of 32 bits at most.
 bool IsBestPlace(const Operand& self, int axis, const SortOrder& order) {
   constexpr int64_t kShort = 16;
   const Tensor& t = *self.tensor;
-  if (order.keep != 1 || order.skip != 0 || t.shape.rank() == 0 || t.dtype == DType::kU64) return false;
+  if (order.keep != 1 || order.skip != 0 || t.shape.rank() == 0) return false;
+  if (BytesOf(ComputeType(t.dtype)) > sizeof(int32_t)) return false;
   const bool apart = t.strides[axis] != 1 && t.count() > t.shape[axis];
   return (apart || t.shape[axis] <= kShort) && t.shape[axis] <= std::numeric_limits<int32_t>::max();
 }

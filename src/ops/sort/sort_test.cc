@@ -106,6 +106,48 @@ TEST(Sort, FewOfAFewAreTheFirstOfAll) {
   }
 }
 
+class TopAcross : public testing::SimdLevels {};
+INSTANTIATE_TEST_SUITE_P(Levels, TopAcross, ::testing::Range(0, 3));
+
+// Rows that lie side by side, and short ones, are taken sixteen at a time.
+TEST_P(TopAcross, FewAreTheFirstOfAll) {
+  std::mt19937 rng(9);
+  std::uniform_int_distribution<int> pick(-4, 4);  // many are equal
+  const Shape shapes[] = {{37, 45}, {45, 37}, {20, 3, 19}, {5, 40}, {2, 70, 33}, {300, 9}, {33, 64}};
+  for (DType type :
+       {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kF16, DType::kU8, DType::kU64}) {
+    for (const Shape& shape : shapes) {
+      for (int axis = 0; axis < shape.rank(); ++axis) {
+        const int64_t keep = std::min<int64_t>(1 + static_cast<int64_t>(rng() % 9), shape[axis]);
+        const bool largest = rng() % 2 == 0;
+        Shape kept = shape;
+        kept[axis] = keep;
+        Sample in(type, shape, rng() % 3 == 0 ? Layout::kStepped : Layout::kPacked), all(DType::kI64, shape),
+            few(rng() % 2 == 0 ? DType::kI64 : DType::kI32, kept), values(type, kept);
+        reference::ForEach(shape, [&](const Shape& i) {
+          const int value = pick(rng);
+          const bool none = value == 4 && IsFloat(type);
+          Set(in.tensor, i,
+              none                                        ? static_cast<reference::Real>(NAN)
+              : type == DType::kU8 || type == DType::kU64 ? value + 4
+                                                          : value);
+        });
+        Call(forms::Argsort, {Arg(&in.tensor), Arg(int64_t{axis}), Arg(largest), Arg(&all.tensor)});
+        Call(forms::Topk, {Arg(&in.tensor), Arg(keep), Arg(int64_t{axis}), Arg(largest), Arg(true),
+                           Arg(&values.tensor), Arg(&few.tensor)});
+        reference::ForEach(kept, [&](const Shape& i) {
+          ASSERT_EQ(Get(few.tensor, i), Get(all.tensor, i))
+              << NameOf(type) << shape.ToString() << " along " << axis << ", " << keep;
+          Shape from = i;
+          from[axis] = static_cast<int64_t>(Get(all.tensor, i));
+          const reference::Real x = Get(in.tensor, from), y = Get(values.tensor, i);
+          ASSERT_TRUE(x == y || (std::isnan(x) && std::isnan(y)));
+        });
+      }
+    }
+  }
+}
+
 // One alone is looked for in many lines side by side, with NaN behind all numbers either way.
 TEST(Sort, FirstOfLinesThatLieApart) {
   std::mt19937 rng(6);
