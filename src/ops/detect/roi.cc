@@ -275,21 +275,36 @@ struct RoiAlignBody {
     }
   }
 
+  // The place for the next tap. A sample beyond the plane is none, but a zero, which counts.
+  Tap* Put(Tap* tap, const Pair& y, const Pair& x, float& least) const {
+    if (!y.inside || !x.inside) {
+      least = 0;
+      return tap;
+    }
+    const auto at = [](int64_t place) { return static_cast<int32_t>(place); };
+    tap->at[0] = at(y.low * width + x.low), tap->at[1] = at(y.low * width + x.high);
+    tap->at[2] = at(y.high * width + x.low), tap->at[3] = at(y.high * width + x.high);
+    tap->weight[0] = y.to_low * x.to_low, tap->weight[1] = y.to_low * x.to_high;
+    tap->weight[2] = y.to_high * x.to_low, tap->weight[3] = y.to_high * x.to_high;
+    return tap + 1;
+  }
+
   void Largest(const float* planes, const Region& region, float* to, Tap* taps) const {
-    int64_t ends[kMostBins], count = 0;
+    int64_t ends[kMostBins];
     float least[kMostBins];
+    Pair down[kMostTaps], across[kMostTaps];  // of all bins along a dimension
+    for (int64_t i = 0; i < ph * region.rows; ++i)
+      down[i] = Between(region.Bin(i / region.rows, 0).y(i % region.rows), height);
+    for (int64_t j = 0; j < pw * region.columns; ++j)
+      across[j] = Between(region.Bin(0, j / region.columns).x(j % region.columns), width);
+    Tap* tap = taps;
     for (int64_t bin = 0; bin < ph * pw; ++bin) {
-      const Grid grid = region.Bin(bin / pw, bin % pw);
-      // Those beyond the plane are zeros.
+      const Pair *y = down + bin / pw * region.rows, *first = across + bin % pw * region.columns;
       least[bin] = -INFINITY;
-      for (int64_t k = 0; k < grid.count(); ++k) {
-        const Corners p = Around(grid.y(k / grid.columns), grid.x(k % grid.columns), height, width);
-        if (!p.inside) least[bin] = 0;
-        Tap& tap = taps[count];
-        for (int c = 0; c < 4; ++c) tap.at[c] = static_cast<int32_t>(p.at[c]), tap.weight[c] = p.weight[c];
-        count += p.inside ? 1 : 0;
+      for (int64_t k = 0; k < region.rows; ++k, ++y) {
+        for (int64_t l = 0; l < region.columns; ++l) tap = Put(tap, *y, first[l], least[bin]);
       }
-      ends[bin] = count;
+      ends[bin] = tap - taps;
     }
     const float* plane = planes + region.image * channels * height * width;
     for (int64_t c = 0; c < channels; ++c, plane += height * width) {

@@ -219,6 +219,10 @@ struct NormBody {
       if (all_direct && found.rest == 0) {
         loops->apply(reinterpret_cast<T*>(at[kOut]), x, WeightAt(at), BiasAt(at), found.shift, found.factor,
                      inner.count());
+      } else if (by_one && found.rest == 0) {  // so the mean takes no digits away
+        const T scale = found.factor * (weighted ? One(kWeight, at) : T{1});
+        const T shift = (biased ? One(kBias, at) : T{0}) - found.shift * scale;
+        loops->scale(reinterpret_cast<T*>(at[kOut]), x, scale, shift, inner.count());
       } else {
         Apply(at, x, found);
       }
@@ -308,7 +312,7 @@ struct NormBody {
   static double Inverse(double size) { return size == 0 ? 0 : 1 / size; }
 
   // Rows so long, or so far from zero, that the digits which T loses would show are added up in f64.
-  static constexpr int64_t kLongRow = 64 * 1024, kShortRow = 256;
+  static constexpr int64_t kLongRow = 64 * 1024, kShortRow = 1024;
   static constexpr double kFarMean = 4;  // deviations
 
   Statistics Moments(const T* x, int64_t n) const {

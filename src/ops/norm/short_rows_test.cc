@@ -47,7 +47,7 @@ TEST(ShortRows, ByTheirSquares) {
 
 TEST(ShortRows, WithOneWeightForEach) {
   std::mt19937 rng(32);
-  for (int64_t inner : {1, 2, 3, 4, 15, 16, 17, 40, 64, 65, 300}) {
+  for (int64_t inner : {1, 2, 3, 4, 15, 16, 17, 40, 64, 65, 300, 1300}) {
     for (int given = 0; given < 12; ++given) {
       const int64_t channels = given < 4 ? 5 : 19;
       simd::SetLevel(given / 4);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/byte_loops.h"
@@ -532,9 +533,37 @@ bool PlanBytes(Plan& plan, const Reduction& how, DType type, const Operand& self
 
 }  // namespace
 
+namespace {
+
+// Of dimensions of one element: what is folded of it is the element.
+bool PlanSingles(Plan& plan, const Reduction& how, DType type, const Operand& self, uint32_t mask,
+                 const Operand& out) {
+  const Tensor& in = *self.tensor;
+  const bool mean = how.fold == Fold::kSum && how.finish == Finish::kDivide && how.divisor == 0 &&
+                    !how.root_of_quotient && IsFloat(type);
+  if (!(mean || FitsItsType(how)) || type == DType::kBool || self.dtype() != type || out.dtype() != type)
+    return false;
+  const bool same_rank = out.shape().rank() == in.shape.rank();
+  Tensor view = in;
+  view.shape = view.strides = {};
+  for (int d = 0; d < in.shape.rank(); ++d) {
+    const bool folded = (mask >> d & 1) != 0;
+    if (folded && in.shape[d] != 1) return false;
+    if (folded && !same_rank) continue;
+    view.shape.push_back(in.shape[d]);
+    view.strides.push_back(in.strides[d]);
+  }
+  kernels::Copy(plan, type, {&view, nullptr, self.binding, self.name}, out);
+  return true;
+}
+
+}  // namespace
+
 void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
                 const Operand& out) {
-  if (out.tensor->empty() || PlanBytes(plan, reduction, type, self, mask, out)) return;
+  if (out.tensor->empty() || PlanSingles(plan, reduction, type, self, mask, out) ||
+      PlanBytes(plan, reduction, type, self, mask, out))
+    return;
   switch (ComputeType(type)) {
     case DType::kF32:
       return PlanAs<float>(plan, reduction, type, self, mask, out);

@@ -307,6 +307,18 @@ TEST(Folds, OuterAndLastDimensions) {
   }
 }
 
+TEST(Folds, OfSingleElements) {
+  std::mt19937 rng(16);
+  for (DType type : {DType::kF32, DType::kF16, DType::kI64, DType::kI8}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+      for (bool keep : {false, true}) {
+        EXPECT_EQ(SumError(type, type, {31, 1, 43}, layout, {1}, keep, rng), 0) << NameOf(type);
+        EXPECT_EQ(SumError(type, type, {1, 7, 1, 5}, layout, {0, 2}, keep, rng), 0) << NameOf(type);
+      }
+    }
+  }
+}
+
 TEST(Folds, ColumnsOfAFewResults) {
   const testing::InPieces pieces;
   std::mt19937 rng(15);

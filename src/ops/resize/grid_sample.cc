@@ -160,7 +160,8 @@ struct AffineBody {
     }
     int64_t i = 0;
     for (; i + kPattern <= width * dims; i += kPattern) {
-      for (int64_t k = 0; k < kPattern; ++k) grid[i + k] = factors[k] * along[i + k] + rests[k];
+      _Pragma("GCC ivdep") for (int64_t k = 0; k < kPattern; ++k) grid[i + k] =
+          factors[k] * along[i + k] + rests[k];
     }
     for (int64_t k = 0; i + k < width * dims; ++k) grid[i + k] = factors[k] * along[i + k] + rests[k];
   }

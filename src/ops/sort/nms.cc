@@ -16,7 +16,7 @@ Box BoxAt(const double* p, bool centred) {
 }
 
 // Most boxes lie apart: that is one question.
-bool Covers(const Box& a, const Box& b, double most) {
+[[gnu::always_inline]] inline bool Covers(const Box& a, const Box& b, double most) {
   const double height = std::min(a.y2, b.y2) - std::max(a.y1, b.y1),
                width = std::min(a.x2, b.x2) - std::max(a.x1, b.x1);
   if ((height > 0 ? width : height) <= 0 || a.area <= 0 || b.area <= 0) return most < 0;
@@ -63,8 +63,8 @@ std::vector<int64_t> ChooseOfClass(const double* boxes, const double* scores, in
   while (!ranking.empty() && static_cast<int64_t>(chosen.size()) < choice.most) {
     const int64_t i = ranking.Next();
     const Box box = BoxAt(boxes + i * 4, choice.centred);
-    const bool covered = std::any_of(kept.begin(), kept.end(),
-                                     [&](const Box& other) { return Covers(box, other, choice.overlap); });
+    bool covered = false;
+    for (size_t k = 0; k < kept.size() && !covered; ++k) covered = Covers(box, kept[k], choice.overlap);
     if (covered) continue;
     chosen.push_back(i), kept.push_back(box);
   }
