@@ -388,7 +388,7 @@ def columns_to_image(d):
     count = d.pick(1, 2, 2, 3)
     kernel = [d.number(1, 4) for _ in range(count)]
     strides = [d.number(1, 4) for _ in kernel]
-    dilations = [d.number(1, 3) if count < 3 else 1 for _ in kernel]  # those of volumes, onnxruntime takes for others
+    dilations = [d.number(1, 3) if count == 2 else 1 for _ in kernel]  # onnxruntime takes others wrongly
     pads = [d.number(0, 2) for _ in kernel * 2]
     image = [d.number(6, 20) for _ in kernel]
     number = math.prod((n + a + b - dil * (k - 1) - 1) // s + 1
