@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from cases import F16, F32, F64, I8, I32, I64, U8
+from cases import F32, F64, I8, I32, I64, U8
 
 MICROSOFT = 'com.microsoft'
 node = helper.make_node
@@ -199,7 +199,6 @@ def attention(d):
                domain=MICROSOFT, tolerance=1e-3)
     elif kind == 'GroupQueryAttention':
         groups = d.pick(*[g for g in (1, 2, 4) if heads % g == 0])
-        past = np.zeros((batch, groups, 0, width), F32)
         inputs = [d.normal(batch, length, hidden), d.normal(batch, length, groups * width), d.normal(batch, length, groups * width), None,
                   None, np.full(batch, length - 1, I32), np.array(length, I32)]
         d.case(kind, inputs, constants=[5, 6], num_heads=heads, kv_num_heads=groups, outputs=3, domain=MICROSOFT, tolerance=1e-3)

@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 
-from cases import F16, F32, F64, I8, I32, I64, U8
+from cases import F32, F64, I8, I32, I64, U8
 from dice import tag
 
 I16, U16 = np.int16, np.uint16
-MICROSOFT = 'com.microsoft'
 
 
 def sides(d, count, most=1 << 15):
