@@ -74,7 +74,9 @@ coll::CommunicatorConfig ConfigOf(const HcclCommConfig* config) {
   if (config == nullptr) return read;
   const ConfigReader reader(config);
   const auto buffer = reader.Get(offsetof(HcclCommConfig, hcclBufferSize), kNotSet);
-  if (buffer != kNotSet && buffer != 0) read.buffer_bytes = uint64_t{buffer} << 20;
+  if (buffer == 0)
+    Fail(codes::kHcclEPara, "comm-config", "hcclBufferSize is 0; it is a number of MB from 1 on");
+  if (buffer != kNotSet) read.buffer_bytes = uint64_t{buffer} << 20;
   const auto deterministic = reader.Get(offsetof(HcclCommConfig, hcclDeterministic), kNotSet);
   if (deterministic != kNotSet && deterministic > 2) {
     Fail(codes::kHcclEPara, "comm-config", "hcclDeterministic is {}; it is 0, 1 or 2", deterministic);

@@ -62,7 +62,7 @@ int64_t ExecTimeoutNs() {
   return *seconds * kSecond + *digits * (kSecond / (part.size() == 1 ? 10 : 100));
 }
 
-uint64_t BufferBytes() { return static_cast<uint64_t>(Number("HCCL_BUFFSIZE", 1, 1 << 20, 200)) << 20; }
+uint64_t BufferBytes() { return static_cast<uint64_t>(Number("HCCL_BUFFSIZE", 1, INT32_MAX, 200)) << 20; }
 
 int Deterministic() {
   std::string_view text = ReadVariable("HCCL_DETERMINISTIC");

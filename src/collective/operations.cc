@@ -69,6 +69,26 @@ bool MayLieSo(const Operation& o, uint32_t rank, const void* a, const void* b) {
   }
 }
 
+// What two ranks send may not come to the same elements: the result would depend on who is first.
+void RefuseOverlappingParts(const Operation& o) {
+  if (o.kind != Kind::kAllGatherV && o.kind != Kind::kAllToAllV) return;
+  std::vector<uint32_t> parts;
+  for (uint32_t r = 0; r < o.receive_counts.size(); ++r) {
+    if (o.receive_counts[r] > 0) parts.push_back(r);
+  }
+  std::sort(parts.begin(), parts.end(),
+            [&](uint32_t a, uint32_t b) { return o.receive_offsets[a] < o.receive_offsets[b]; });
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const uint32_t before = parts[i - 1], behind = parts[i];
+    if (o.receive_offsets[behind] - o.receive_offsets[before] >= o.receive_counts[before]) continue;
+    Fail(codes::kInvalidParam, "collective-parts-overlap",
+         "the parts of {} that come from ranks {} and {} overlap: elements {} to {} and {} to {} of recvBuf",
+         NameOf(o.kind), before, behind, o.receive_offsets[before],
+         o.receive_offsets[before] + o.receive_counts[before] - 1, o.receive_offsets[behind],
+         o.receive_offsets[behind] + o.receive_counts[behind] - 1);
+  }
+}
+
 }  // namespace
 
 const char* NameOf(Kind kind) {
@@ -175,6 +195,7 @@ void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, cons
   uint64_t bytes = 0;
   for (const Message& m : o.messages) bytes += BytesOf(m);
   Extents extents = ExtentsOf(o, board.rank(), board.ranks());
+  RefuseOverlappingParts(o);
   if (Overlap(o.send, extents.send, o.receive, extents.receive) &&
       !MayLieSo(o, board.rank(), o.send, o.receive)) {
     Fail(

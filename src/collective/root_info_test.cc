@@ -132,7 +132,7 @@ std::string TableOf(const std::string& devices) {
 }
 std::string DeviceOf(int rank, int device) {
   return R"({"rank_id":")" + std::to_string(rank) + R"(","device_id":")" + std::to_string(device) +
-         R"(","device_ip":"192.168.1.8"})";
+         R"(","device_ip":"192.168.1.)" + std::to_string(device) + R"("})";
 }
 
 TEST(RankTable, Ranks) {
@@ -143,14 +143,66 @@ TEST(RankTable, Ranks) {
   EXPECT_EQ(table.servers, std::vector<std::string>{"a"});
 }
 
+// Two pods of a server each.
+std::string PodTable() {
+  return R"({"version":"1.2","status":"completed","server_count":"2","server_list":[
+    {"server_id":"a","host_ip":"10.0.0.1","device":[{"rank_id":"0","device_id":"0","super_device_id":"0","device_port":"1",
+      "device_ip":"fd00::1","backup_device_ip":"10.1.0.9","host_port":"16665"}]},
+    {"server_id":"b","device":[{"rank_id":1,"device_id":0,"super_device_id":7}]}],
+    "super_pod_list":[{"super_pod_id":"0","server_list":[{"server_id":"a"}]},
+                      {"super_pod_id":"1","server_list":[{"server_id":"b"}]}]})";
+}
+
 TEST(RankTable, OfVersion12) {
-  RankTable table = ParseRankTable(R"({"version":"1.2","status":"completed","server_count":"2","server_list":[
-    {"server_id":"a","host_ip":"10.0.0.1","device":[{"rank_id":"0","device_id":"0","super_device_id":"0","device_port":"1"}]},
-    {"server_id":"b","device":[{"rank_id":1,"device_id":0}]}],
-    "super_pod_list":[{"super_pod_id":"0","server_list":[{"server_id":"a"},{"server_id":"b"}]}]})",
-                                   "t");
+  RankTable table = ParseRankTable(PodTable(), "t");
   EXPECT_EQ(table.ranks.size(), 2u);
   EXPECT_EQ(table.ranks[1].server, 1u);
+}
+
+// One thing is put for another; each of them is refused with its name.
+void ExpectRefusedWith(std::string text, const std::string& from, const std::string& to, const char* words) {
+  const size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+  ExpectFailure(codes::kHcclEPara, words, [&] { ParseRankTable(text, "t"); });
+}
+
+TEST(RankTable, WhatIsNoneOfVersion12) {
+  const std::string good = PodTable();
+  const struct {
+    const char *from, *to, *words;
+  } cases[] = {
+      {R"("super_pod_list")", R"("pods")", "super_pod_list is missing"},
+      {R"("super_pod_id":"1")", R"("super_pod_id":"0")", "super_pod_id '0' is empty or stands there twice"},
+      {R"("super_pod_id":"1")", R"("super_pod_id":1)", "super_pod_id is no text"},
+      {R"("super_pod_id":"1",)", "", "super_pod_id is missing"},
+      {R"([{"server_id":"b"}])", R"([{"server_id":"c"}])", "names server_id 'c', which server_list"},
+      {R"([{"server_id":"b"}])", R"([{"server_id":"a"}])", "names server_id 'a' twice"},
+      {R"([{"server_id":"b"}])", "[]", "does not name server_id 'b'"},
+      {R"([{"server_id":"b"}])", "7", "server_list of super_pod_id '1' is no list"},
+      {R"(,"super_device_id":7)", "", "super_device_id is missing"},
+      {R"("super_device_id":7)", R"("super_device_id":"x")", "super_device_id is no whole number"},
+      {R"("device_port":"1")", R"("device_port":"0")", "device_port 0 of rank 0"},
+      {R"("host_port":"16665")", R"("host_port":"65536")", "host_port 65536 of rank 0"},
+      {"fd00::1", "fd00::1::", "device_ip 'fd00::1::' of rank 0 is no address"},
+      {"10.1.0.9", "10.1.0", "backup_device_ip '10.1.0' of rank 0 is no address"},
+      {"10.0.0.1", "here", "host_ip 'here' is no address"},
+  };
+  for (const auto& each : cases) ExpectRefusedWith(good, each.from, each.to, each.words);
+}
+
+TEST(RankTable, DeviceAddressesOfSeveralServers) {
+  const std::string good =
+      R"({"version":"1.0","status":"completed","server_count":"2","server_list":[)"
+      R"({"server_id":"a","device":[{"device_id":"0","device_ip":"192.168.1.8","rank_id":"0"}]},)"
+      R"({"server_id":"b","device":[{"device_id":"0","device_ip":"192.168.2.8","rank_id":"1"}]}]})";
+  EXPECT_EQ(ParseRankTable(good, "t").ranks.size(), 2u);
+  ExpectRefusedWith(good, R"("device_ip":"192.168.2.8",)", "", "device_ip of rank 1 is missing");
+  ExpectRefusedWith(good, "192.168.2.8", "192.168.1.8", "device_ip '192.168.1.8' stands there twice");
+  ExpectRefusedWith(good, "192.168.2.8", "192.168.2.256", "device_ip '192.168.2.256' of rank 1");
+  ExpectRefusedWith(good, R"("server_count":"2",)", "", "server_count is missing");
+  ExpectRefusedWith(good, R"("2")", R"("two")", "server_count is no whole number");
+  ExpectRefusedWith(good, R"("b")", R"("a")", "server_id 'a' stands there twice");
 }
 
 TEST(RankTable, TheLayOutOfTheFileDoesNotMatter) {
@@ -172,12 +224,15 @@ TEST(RankTable, WhatIsNone) {
       {R"({"version":"2.0"})", "version is '2.0'"},
       {R"({"version":"1.0","status":"done"})", "status is 'done'"},
       {R"({"version":"1.0","status":"completed","server_list":[]})", "names no server"},
-      {R"({"version":"1.0","status":"completed","server_list":[{"server_id":"a","device":[]}]})",
-       "names no rank"},
+      {R"({"group_count":"1","group_list":[]})", "older template"},
+      {TableOf(""), "names no rank"},
       {R"({"version":"1.0","status":"completed","server_list":[{"server_id":"","device":[]}]})",
        "server_id has"},
       {TableOf(DeviceOf(1, 0)), "rank_id 0 is missing"},
       {TableOf(DeviceOf(0, 0) + "," + DeviceOf(0, 1)), "rank_id 0 stands there twice"},
+      {TableOf(DeviceOf(0, 3) + "," + DeviceOf(1, 3)), "device_ip '192.168.1.3' stands there twice"},
+      {TableOf(R"({"rank_id":"0","device_id":"3"},{"rank_id":"1","device_id":"3"})"),
+       "device_id 3 stands twice in server 'a'"},
       {TableOf(DeviceOf(100000, 0)), "ranks at most"},
       {TableOf(R"({"rank_id":"-1","device_id":"0"})"), "rank_id is no whole number"},
       {TableOf(R"({"rank_id":"0","device_id":"x"})"), "device_id is no whole number"},

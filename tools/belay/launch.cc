@@ -68,6 +68,11 @@ uint64_t RandomNumber() {
 // On another host nobody can look; below where systems take ports from by themselves.
 int RandomPort() { return 20000 + static_cast<int>(RandomNumber() % 12000); }
 
+// A table of several servers has one for each device. Nothing goes there: it is of a range for tests.
+std::string DeviceAddress(int rank) {
+  return "198.18." + std::to_string(rank / 256) + "." + std::to_string(rank % 256);
+}
+
 // No two runs may have the same table, for it is by the table that ranks find each other.
 std::string MakeRankTable(const std::vector<LaunchHost>& hosts) {
   std::string text = R"({"version": "1.0", "status": "completed", "server_count": ")" +
@@ -79,9 +84,10 @@ std::string MakeRankTable(const std::vector<LaunchHost>& hosts) {
     if (hosts.size() > 1) text += R"("host_ip": ")" + hosts[host].address + R"(", )";
     text += R"("device": [)";
     for (int i = 0; i < hosts[host].count; ++i) {
-      text.append(i == 0 ? "" : ", ")
-          .append(R"({"device_id": ")" + std::to_string(i % kMostDevices) + R"(", "rank_id": ")" +
-                  std::to_string(hosts[host].first + i) + R"("})");
+      const int rank = hosts[host].first + i;
+      text.append(i == 0 ? "" : ", ").append(R"({"device_id": ")" + std::to_string(i) + R"(", )");
+      if (hosts.size() > 1) text += R"("device_ip": ")" + DeviceAddress(rank) + R"(", )";
+      text += R"("rank_id": ")" + std::to_string(rank) + R"("})";
     }
     text += "]}";
   }

@@ -181,12 +181,14 @@ TEST_F(Communicators, PartsOfAGroup) {
 
 // Ranks meet by what the table says: other processes that run this test have tables of their own.
 std::string Table(const std::string& version, const std::string& second_server = "") {
+  const std::string server = "node_0_of_" + std::to_string(getpid());
   return R"({"version":")" + version + R"(","status":"completed","server_count":")" +
-         (second_server.empty() ? "1" : "2") + R"(","server_list":[{"server_id":"node_0_of_)" +
-         std::to_string(getpid()) +
+         (second_server.empty() ? "1" : "2") + R"(","server_list":[{"server_id":")" + server +
          R"(","host_ip":"127.0.0.1","device":[)"
-         R"({"device_id":"0","rank_id":"0"},{"device_id":"1","rank_id":"1"}]})" +
-         second_server + "]}";
+         R"({"device_id":"0","super_device_id":"0","device_ip":"192.168.1.8","rank_id":"0"},)"
+         R"({"device_id":"1","super_device_id":"1","device_ip":"192.168.1.9","rank_id":"1"}]})" +
+         second_server + R"(],"super_pod_list":[{"super_pod_id":"0","server_list":[{"server_id":")" + server +
+         R"("}]}]})";
 }
 
 TEST_F(Communicators, RankTables) {
@@ -210,7 +212,9 @@ TEST_F(Communicators, RankTablesThatCannotBeUsed) {
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(strange.path(), 0, &comm), "version is '3.0'");
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(words.path(), 0, &comm), "no JSON");
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(good.path(), 2, &comm), "rank 2 of 2");
-  std::string nowhere = Table("1.0", R"(,{"server_id":"node_1","device":[{"device_id":"0","rank_id":"2"}]})");
+  std::string nowhere = Table(
+      "1.0",
+      R"(,{"server_id":"node_1","device":[{"device_id":"0","device_ip":"192.168.2.8","rank_id":"2"}]})");
   nowhere.replace(nowhere.find("host_ip"), 7, "comment");
   const TempFile unknown(nowhere);
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfo(unknown.path(), 0, &comm), "where server 'node_0");
@@ -259,6 +263,9 @@ TEST_F(Communicators, ConfigurationsThatCannotBeUsed) {
   config.hcclExecTimeOut = -7;
   refused("hcclExecTimeOut is -7");
   HcclCommConfigInit(&config);
+  config.hcclBufferSize = 0;
+  refused("hcclBufferSize is 0");
+  HcclCommConfigInit(&config);
   std::memset(config.hcclCommName, 'x', sizeof config.hcclCommName);
   refused("has no end");
   HcclCommConfigInit(&config);
@@ -270,6 +277,21 @@ TEST_F(Communicators, ConfigurationsThatCannotBeUsed) {
   std::memset(config.hcclCommName, 'x', sizeof config.hcclCommName);
   const TempFile table(Table("1.0"));
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitClusterInfoConfig(table.path(), 0, &config, &comm), "has no end");
+}
+
+TEST_F(Communicators, BufferSizes) {
+  HcclComm comm = nullptr;
+  for (const char* wrong : {"0", "-1", "1.5", "200MB", " 200", "0x10", "4294967296"}) {
+    const HcclRootInfo root = NewRoot();
+    Setting setting("HCCL_BUFFSIZE", wrong);
+    EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(1, &root, 0, &comm), "HCCL_BUFFSIZE");
+  }
+  for (const char* right : {"1", "2147483647"}) {
+    const HcclRootInfo root = NewRoot();
+    Setting setting("HCCL_BUFFSIZE", right);
+    EXPECT_OK(HcclCommInitRootInfo(1, &root, 0, &comm));
+    EXPECT_OK(HcclCommDestroy(comm));
+  }
 }
 
 TEST(CommunicatorsWithoutRuntime, Settings) {

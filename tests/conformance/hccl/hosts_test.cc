@@ -415,10 +415,12 @@ int PortsOfOurOwn() {
 // The table says where rank 0 is, and who shares a machine.
 TEST_P(MachinesBy, ARankTableOfSeveralServers) {
   const std::string table =
-      R"({"version":"1.0","status":"completed","server_list":[{"server_id":"127.0.0.1","device":[)"
-      R"({"device_id":"0","rank_id":"0"},{"device_id":"1","rank_id":"2"}]},{"server_id":"b_)" +
+      R"({"version":"1.0","status":"completed","server_count":"2","server_list":[{"server_id":"127.0.0.1","device":[)"
+      R"({"device_id":"0","device_ip":"198.18.0.0","rank_id":"0"},)"
+      R"({"device_id":"1","device_ip":"198.18.0.2","rank_id":"2"}]},{"server_id":"b_)" +
       std::to_string(getpid()) +
-      R"(","device":[{"device_id":"0","rank_id":"1"},{"device_id":"1","rank_id":"3"}]}]})";
+      R"(","device":[{"device_id":"0","device_ip":"198.18.0.1","rank_id":"1"},)"
+      R"({"device_id":"1","device_ip":"198.18.0.3","rank_id":"3"}]}]})";
   const TempFile file(table);
   const Setting port("HCCL_IF_BASE_PORT", std::to_string(PortsOfOurOwn()).c_str());
   const auto be_rank = [&](uint32_t rank) {

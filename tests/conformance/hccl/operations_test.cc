@@ -125,6 +125,16 @@ TEST_F(Operations, AllToAll) {
   EXPECT_EQ(ranks_[0].b[2], 107.f);
   EXPECT_EQ(ranks_[1].b[7], 2.f);
   EXPECT_EQ(ranks_[1].b[2], 102.f);
+  // What is sent may overlap, and a part without elements may lie in another.
+  const uint64_t same[] = {0, 0}, near[] = {0, 1}, three[] = {3, 0};
+  ForBoth([&](uint32_t, Rank& r) {
+    return HcclAlltoAllV(r.a, one, same, kFloat, r.b, one, near, kFloat, r.comm, r.stream);
+  });
+  for (Rank& rank : ranks_) EXPECT_EQ(Of(rank.b, 2), (Floats{0, 100}));
+  ForBoth([&](uint32_t i, Rank& r) {
+    return HcclAllGatherV(r.a, three[i], r.b, three, near, kFloat, r.comm, r.stream);
+  });
+  for (Rank& rank : ranks_) EXPECT_EQ(Of(rank.b, 3), (Floats{0, 1, 2}));
 }
 
 TEST_F(Operations, Messages) {
@@ -237,6 +247,11 @@ TEST_F(Operations, ArgumentsAreChecked) {
                  "sendCount is 2");
   EXPECT_REFUSED(HCCL_E_PTR, HcclAllGatherV(r.a, 1, r.b, nullptr, counts, kFloat, r.comm, r.stream),
                  "recvCounts");
+  const uint64_t two[] = {2, 2}, near[] = {1, 0};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclAllGatherV(r.a, 2, r.b, two, near, kFloat, r.comm, r.stream),
+                 "from ranks 1 and 0 overlap: elements 0 to 1 and 1 to 2 of recvBuf");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclAlltoAllV(r.a, two, near, kFloat, r.b, two, near, kFloat, r.comm, r.stream),
+                 "HcclAlltoAllV that come from ranks 1 and 0 overlap");
   const uint64_t matrix[] = {1, 1, 1, 1};
   EXPECT_REFUSED(HCCL_E_PARA, HcclAlltoAllVC(r.a, matrix, kFloat, r.a, kFloat, r.comm, r.stream),
                  "two buffers");
