@@ -45,20 +45,29 @@ class Clock {
   std::vector<uint64_t> positions_;
 };
 
+// A wait whose other end nobody knows. Only other ranks let one go on that is `of_ranks`.
+struct OpenWait : Epoch {
+  bool of_ranks = false;
+};
+
 // A clock, and the waits on the way to it whose other end nobody knows (values in memory, records to come):
 // what they let through may know more than the clock says.
 struct Knowledge {
   Clock clock;
-  std::vector<Epoch> open;
-  uint64_t host = 0;  // how often the host had learned something
+  std::vector<OpenWait> open;  // one a stream
+  uint64_t host = 0;           // how often the host had learned something
 
   void Join(const Knowledge& other) {
     clock.Join(other.clock);
-    for (const Epoch& wait : other.open) Open(wait);
+    for (const OpenWait& wait : other.open) Open(wait);
   }
-  void Open(const Epoch& wait) {
-    for (const Epoch& known : open) {
-      if (known.stream == wait.stream && known.position == wait.position) return;
+  // Of a stream the latest is enough: what knows that one to be over knows it of those before.
+  void Open(const OpenWait& wait) {
+    for (OpenWait& known : open) {
+      if (known.stream != wait.stream) continue;
+      known.position = std::max(known.position, wait.position);
+      known.of_ranks = known.of_ranks && wait.of_ranks;
+      return;
     }
     open.push_back(wait);
   }

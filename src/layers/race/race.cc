@@ -89,7 +89,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
     for (const Knowledge* learned : touches.records->learned) now.Join(*learned);
   }
   const bool known = now.open.empty();
-  if (touches.open) now.Open({line.index, position});
+  if (touches.open) now.Open({{line.index, position}, touches.collective});
   now.clock.Learn({line.index, position});
   line.last = position;
   const bool changed = !touches.waits.empty() || learns || touches.open || line.changes.empty() ||
@@ -107,6 +107,7 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
   Line& line = LineOf(stream);
   if (host_.Knows({line.index, position})) return;
   const Knowledge known = At(line, position);
+  if (!doubts_.empty()) Decide(known);
   host_.Join(known.clock);
   // Whatever let those waits through is over, too, and everything before it.
   if (!known.open.empty()) {
@@ -121,18 +122,21 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
     host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
   }
   while (line.changes.size() > 1 && line.changes[1].position <= position) line.changes.pop_front();
-  if (shadow_.ranges() > tidy_at_) Tidy();
+  const bool late_are_over = late_.ranges() != 0 && !known.open.empty();
+  if (late_are_over || shadow_.ranges() + late_.ranges() > tidy_at_) Tidy();
 }
 
 void Race::Tidy() {
-  shadow_.Forget(
-      [&](uint64_t block, uintptr_t at) {
-        if (IsGroup(block) || IsModel(block)) return false;
-        if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
-        return SerialOf(reinterpret_cast<const void*>(at)) != block;
-      },
-      [&](const Mark& mark) { return host_.Knows(mark.by); });
-  tidy_at_ = std::max<size_t>(1 << 14, 2 * shadow_.ranges());
+  for (Shadow* shadow : {&shadow_, &late_}) {
+    shadow->Forget(
+        [&](uint64_t block, uintptr_t at) {
+          if (IsGroup(block) || IsModel(block)) return false;
+          if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
+          return SerialOf(reinterpret_cast<const void*>(at)) != block;
+        },
+        [&](const Mark& mark) { return host_.Knows(mark.by); });
+  }
+  tidy_at_ = std::max<size_t>(1 << 14, 2 * (shadow_.ranges() + late_.ranges()));
 }
 
 // Of an event nobody knows here whether another process has recorded it.
@@ -202,9 +206,14 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   const bool calls = touches.unknown && (task.type->task_class == rt::TaskClass::kHostCall ||
                                          task.type->task_class == rt::TaskClass::kLaunch);
   if (calls) gates_.Add({&stream, position, {line.index, position}, SiteOf(task, stream.id())});
+  if (seen || calls) told_others_.Join(clock);
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
-  if (!known || touches.unknown || (touches.accesses.empty() && touches.some.empty())) return;
+  if (touches.unknown || (touches.accesses.empty() && touches.some.empty())) return;
   const Mark mark{{line.index, position}, site ? *site : SiteOf(task, stream.id())};
+  if (!known) {
+    if (!touches.HasParts()) JudgeLate(line, touches, mark, spot);
+    return;
+  }
   if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   const auto ordered = [&](const Mark& before) { return clock.Knows(before.by); };
@@ -212,6 +221,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     JudgeParts(line, position, touches, mark.site, spot);
   } else {
     Judge(touches.accesses, touches.some, mark, spot, ordered, &shadow_);
+    if (late_.ranges() != 0) CheckLate(line, touches, mark, spot);
   }
   if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
 }
@@ -277,7 +287,10 @@ void Race::Allocated(const rt::Block& block) {
 void Race::Share(const rt::Block& block) {
   const std::vector<Aliases::Mapping> before = aliases_.Add(block);
   std::lock_guard guard(lock_);
-  for (const Aliases::Mapping& mapping : before) shadow_.Copy(mapping.block, mapping.memory, mapping.moved);
+  for (const Aliases::Mapping& mapping : before) {
+    shadow_.Copy(mapping.block, mapping.memory, mapping.moved);
+    late_.Copy(mapping.block, mapping.memory, mapping.moved);
+  }
 }
 
 // A free waits for nothing, so that it comes before what the host does not know to be over.
@@ -313,14 +326,18 @@ template <class Make>
 void Race::TellUsers(const Bytes& bytes, const std::string& call, const Make& make) {
   std::lock_guard guard(lock_);
   Spot spot;
+  const Shadow::Tell tell = [&](const Conflict& conflict) {
+    if (spot.lane == 0) spot = SpotOfHost(SiteOfHost(call));
+    const Site& user = sites_[conflict.first.site];
+    const layers::Place used = Told("used by", user, {'s', user.stream, conflict.first.by.position});
+    if (layers::Tell(make(user, conflict.first_writes, used, spot.Words()))) window_.Write();
+  };
   shadow_.Check(
-      bytes, true, [&](const Mark& before) { return host_.Knows(before.by); },
-      [&](const Conflict& conflict) {
-        if (spot.lane == 0) spot = SpotOfHost(SiteOfHost(call));
-        const Site& user = sites_[conflict.first.site];
-        const layers::Place used = Told("used by", user, {'s', user.stream, conflict.first.by.position});
-        if (layers::Tell(make(user, conflict.first_writes, used, spot.Words()))) window_.Write();
-      });
+      bytes, true, [&](const Mark& before) { return host_.Knows(before.by); }, tell);
+  // Of a task that other ranks were told of one of them may have told the host.
+  late_.Check(
+      bytes, true,
+      [&](const Mark& before) { return host_.Knows(before.by) || told_others_.Knows(before.by); }, tell);
 }
 
 void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
@@ -467,8 +484,9 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
   ++tally_.graphs;
   const std::vector<uint32_t>& order = graph.order();
   if (order.size() > kMostNodes) tally_.not_judged += order.size();
-  Shadow shadow;
+  Shadow shadow, late;
   std::vector<std::vector<bool>> before(graph.nodes().size());
+  std::vector<uint32_t> open_waits;
   bool told = false;
   std::vector<bool> open(graph.nodes().size());  // comes after a wait for what no edge says
   for (uint32_t n : order) {
@@ -485,14 +503,28 @@ void Race::Finished(uint32_t model, const rt::TaskGraph& graph) {
     const Touches touches(*this, graph.nodes()[n].task);
     const bool waits = touches.open || touches.WaitsForNumbers() || touches.WaitsForFlags();
     const bool known = !open[n] && (!waits || touches.collective);
-    if (waits) open[n] = true;
+    if (waits) open[n] = true, open_waits.push_back(n);
     if (touches.unknown || touches.partly || !known) ++tally_.not_judged;
-    if (touches.unknown || !known) continue;
+    if (touches.unknown) continue;
     auto site = captured_.find({model, n});
     if (site == captured_.end()) continue;
-    told |= Judge(
-        touches.accesses, touches.some, {{n, 1}, site->second}, {'s', sites_[site->second].stream, n, model},
-        [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; }, &shadow);
+    const Mark node{{n, 1}, site->second};
+    const Spot spot{'s', sites_[site->second].stream, n, model};
+    const auto ordered = [&](const Mark& mark) { return bool{before[n][mark.by.stream]}; };
+    if (known) {
+      told |= Judge(touches.accesses, touches.some, node, spot, ordered, &shadow);
+      continue;
+    }
+    NoteLate(
+        touches.accesses, node, ordered, [](const Mark&) { return false; },
+        [&](const Conflict& conflict, bool) {
+          const uint32_t other = conflict.first.by.stream;
+          const bool same = std::ranges::all_of(open_waits, [&](uint32_t wait) {
+            return wait == n || wait == other || before[n][wait] == before[other][wait];
+          });
+          told |= same && Tell(conflict, node.site, spot);
+        },
+        &shadow, &late);
   }
   if (told) WriteGraph(model, graph);
   captured_.erase(captured_.lower_bound({model, 0}), captured_.lower_bound({model + 1, 0}));

@@ -147,6 +147,17 @@ class Race final : public rt::Observer {
   bool WatchesHost();
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what, std::unique_lock<std::mutex>& guard);
+  // Tasks that come after a wait whose other end nobody knows (race_late.cc).
+  Knowledge Before(const Epoch& task) const;
+  bool HaveTheSameWaits(const Epoch& first, const Epoch& second) const;
+  void MeetLate(const Conflict& conflict, bool first_is_late, const Mark& second, bool second_is_late,
+                const Spot& spot);
+  using Meet = std::function<void(const Conflict& conflict, bool first_is_late)>;
+  static void NoteLate(std::span<const Access> accesses, const Mark& mark, const Shadow::Ordered& ordered,
+                       const Shadow::Ordered& over, const Meet& meet, Shadow* sure, Shadow* late);
+  void JudgeLate(const Line& line, const Touches& touches, const Mark& mark, const Spot& spot);
+  void CheckLate(const Line& line, const Touches& touches, const Mark& mark, const Spot& spot);
+  void Decide(const Knowledge& news);
   void TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spot);
   bool IsJudgedThread() const;
   void Tidy();
@@ -203,6 +214,16 @@ class Race final : public rt::Observer {
   Clock host_;
   uint64_t host_changes_ = 0;
   Shadow shadow_;
+  // What comes after collective operations and other waits of that kind.
+  struct Doubt {
+    Conflict conflict;
+    uint32_t site;  // of the second
+    Spot spot;      // likewise
+    Epoch sure, late;
+  };
+  Shadow late_;
+  std::deque<Doubt> doubts_;
+  Clock told_others_;         // what may have let other ranks go on, or anybody who looks at memory
   std::vector<Access> anew_;  // room for what Judge has to look for
   size_t tidy_at_ = 1 << 14;
   std::vector<Site> sites_;

@@ -3,7 +3,7 @@
     source TOOLKIT/set_env.sh
     belay launch -n 4 -- python tests/clients/torch_npu/beside_gloo.py [NAME...]
 
-Python needs torch and torch_npu; 2 or 4 ranks. Each NAME is a case below; without names all run. A case is called with
+Python needs torch and torch_npu; 2, 4 or 8 ranks. Each NAME is a case below; without names all run. A case is called with
 "npu" and with "cpu", and notes tensors. `parallel.py` compares trainings with one process instead.
 """
 
@@ -217,7 +217,8 @@ def tensors(device):
     from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
     mesh, places = init_device_mesh(device, (RANKS,)), (Shard(0), Shard(1), Replicate())
     torch.manual_seed(2)
-    a, b = torch.randn(7, 12).to(device), torch.randn(12, 5).to(device)
+    rows = max(7, 2 * RANKS - 1)  # each rank has one, of which amax makes something
+    a, b = torch.randn(rows, 12).to(device), torch.randn(12, 5).to(device)
     for of_a in places:
         for of_b in places:
             note(f"{of_a} @ {of_b}", distribute_tensor(a, mesh, [of_a]) @ distribute_tensor(b, mesh, [of_b]))

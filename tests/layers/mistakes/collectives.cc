@@ -107,3 +107,83 @@ MISTAKE(ACollectiveInAGraphRunsAheadOfItsInput, "race") {
   ranks.OtherSums();
   End(model, a);
 }
+
+// --- what comes after collective operations
+
+MISTAKE(WhatFollowsACollectiveIsNotAwaited, "race") {
+  const Ranks ranks;
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));
+  Link(b, a);
+  Link(b, c);
+  Fill(z, a);  // [1]
+  if (mended) Link(a, c);
+  Copy(y, z, c);  // [2]
+  ranks.OtherSums();
+}
+
+MISTAKE(OnlyTheFirstOfTwoCollectivesIsAwaited, "race") {
+  const Ranks ranks;
+  const auto sum = [](HcclComm comm, void* block, aclrtStream stream) -> int {
+    return HcclAllReduce(block, block, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream);
+  };
+  OK(sum(ranks.comms[0], x, b));
+  Link(b, a);
+  OK(HcclAllReduce(y, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [1]
+  if (mended) Link(b, a);
+  Copy(z, y, a);  // [2]
+  ranks.OtherSums();
+  ranks.OtherSums();
+}
+
+MISTAKE(ACollectiveIsNoWaitForAnotherStream, "race") {
+  const Ranks ranks;
+  Fill(z, c);  // [1]
+  OK(HcclAllReduce(x, x, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));
+  Link(b, a);
+  if (mended) Link(c, a);
+  Copy(y, z, a);  // [2]
+  ranks.OtherSums();
+}
+
+// The other rank takes part when it has the message.
+MISTAKE(AMessageThatOrdersGoesTooEarly, "race") {
+  const Ranks ranks;
+  aclrtStream sends = NewStream();
+  Fill(z, c);  // [1]
+  if (mended) Link(c, sends);
+  OK(HcclSend(x, kCount, HCCL_DATA_TYPE_FP32, 1, ranks.comms[0], sends));
+  OK(HcclBarrier(ranks.comms[0], b));
+  Link(b, a);
+  Copy(y, z, a);  // [2]
+  ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+    OK(HcclRecv(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream));
+    return HcclBarrier(comm, stream);
+  });
+  End(sends);
+}
+
+MISTAKE(ABufferThatACollectiveOrdersIsFreed, "free-while-used") {
+  const Ranks ranks;
+  void* block = NewBlock();
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));
+  Fill(block, b);  // [2]
+  if (mended) ranks.OtherSums();
+  if (mended) Wait(b);
+  Free(block);  // [1]
+  if (!mended) ranks.OtherSums();
+}
+
+MISTAKE(WhatFollowsACollectiveInAGraphIsNotAwaited, "race") {
+  const Ranks ranks;
+  Begin(a);
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], a));
+  Link(a, b);
+  Fill(z, a);  // [1]
+  if (mended) Link(a, b);
+  Copy(y, z, b);  // [2]
+  Link(b, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);
+  ranks.OtherSums();
+  End(model, a);
+}
