@@ -96,6 +96,23 @@ class Courier {
   virtual bool Sleep(int64_t ns) noexcept = 0;
 };
 
+// Whether to look around before a nap. Where two ranks share a core, the one that looks keeps the other from
+// what it looks for: after some looks in vain most calls nap at once, until one finds again that it pays.
+class LookHint {
+ public:
+  bool pays() const {
+    const uint32_t vain = vain_.load(std::memory_order_relaxed);
+    return vain < kEnough || vain % kProbe == 0;
+  }
+  void Note(bool found) {
+    vain_.store(found ? 0 : vain_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+ private:
+  static constexpr uint32_t kEnough = 4, kProbe = 16;
+  std::atomic<uint32_t> vain_{0};  // one after the other
+};
+
 class Board {
  public:
   static constexpr size_t kStagingBytes = size_t{2} << 20;  // for each rank; more brings little
@@ -158,6 +175,7 @@ class Board {
   }
   bool Look() { return courier_ != nullptr && courier_->Look(); }
   bool SleepLooking(int64_t ns) { return courier_ != nullptr && courier_->Sleep(ns); }
+  LookHint& look_hint() { return look_hint_; }
   void EndLooking() {
     if (courier_ != nullptr) courier_->EndLooking(bell(rank_).parked.load(std::memory_order_seq_cst) != 0);
   }
@@ -313,6 +331,7 @@ class Board {
   size_t chunk_bytes_;
   const int32_t opener_;
   const bool crowded_;
+  LookHint look_hint_;
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
   std::atomic<bool> reads_peers_{true};
   std::atomic<uint64_t> calls_in_place_{0};

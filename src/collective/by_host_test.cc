@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "collective/board.h"
 #include "collective/cases_testing.h"
 #include "collective/placement.h"
 
@@ -185,6 +186,23 @@ TEST_F(ByHost, WhoDoesNotComeIsNamed) {
       EXPECT_THAT(failure->Sentence(), ::testing::HasSubstr(fmt::format("{} has not made it", missing)));
     }
   }
+}
+
+TEST(LookHint, NapsAtOnceWhereLooksAreInVain) {
+  LookHint hint;
+  int looks = 0;
+  const auto call = [&](bool found_by_looking) {
+    const bool looks_now = hint.pays();
+    looks += looks_now ? 1 : 0;
+    hint.Note(looks_now && found_by_looking);
+  };
+  for (int i = 0; i < 64; ++i) call(false);
+  EXPECT_EQ(looks, 4 + 3);  // and once in 16 calls
+  while (!hint.pays()) call(false);
+  call(true);
+  looks = 0;
+  for (int i = 0; i < 64; ++i) call(true);
+  EXPECT_EQ(looks, 64);
 }
 
 }  // namespace

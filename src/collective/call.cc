@@ -160,8 +160,12 @@ bool Call::LookAround(int64_t look_ns) const {
 // first nap only: often it is this stream itself, which was taken beside the list.
 bool Call::LookElsewhere(int64_t look_ns) const {
   int64_t end = 0, last = 0;
-  for (bool napped = false;;) {
-    if (CanAdvance()) return true;
+  if (look_ns != 0 && !board_.look_hint().pays()) look_ns = 0;
+  for (bool looked = false, napped = false;;) {
+    if (CanAdvance()) {
+      if (looked || napped) board_.look_hint().Note(!napped);
+      return true;
+    }
     if (board_.Look()) {
       end = 0;
       continue;
@@ -170,6 +174,7 @@ bool Call::LookElsewhere(int64_t look_ns) const {
     if (runner != nullptr && runner->keeps()) return CanAdvance();
     const int64_t now = NowNs();
     if (end == 0) end = now + look_ns, last = end + kNapsNs;
+    looked |= now < end;
     if (now < end) continue;
     if (now >= last || (napped && rt::TheEngine().has_ready())) return CanAdvance();
     if (!board_.SleepLooking(kNapNs)) return CanAdvance();
