@@ -89,6 +89,8 @@ size_t Board::Bytes(uint32_t ranks, size_t staging_bytes_per_rank) {
          2 * ranks * HalfBytes(ranks, staging_bytes_per_rank) + 4096;
 }
 
+constinit std::atomic<uint64_t> Board::boards_{0};
+
 Board::Board(std::byte* memory, uint32_t rank, uint32_t ranks, size_t staging_bytes_per_rank,
              std::string name, std::shared_ptr<const Hosts> hosts)
     : memory_(memory),

@@ -130,6 +130,8 @@ class Board {
 
   uint32_t rank() const { return rank_; }
   uint32_t ranks() const { return ranks_; }
+  // A number for the calls of this board that take turns, of no other board of the process.
+  uint64_t Line(uint64_t turns) const { return number_ << kLineBits | turns; }
   const std::string& name() const { return name_; }
   // How long a call waits for others without getting on; 0: for ever.
   void SetWaitLimit(int64_t ns) { limit_ns_.store(ns, std::memory_order_relaxed); }
@@ -331,6 +333,9 @@ class Board {
   size_t chunk_bytes_;
   const int32_t opener_;
   const bool crowded_;
+  static constexpr int kLineBits = 12;  // for 2 * kMostRanks + 1
+  static constinit std::atomic<uint64_t> boards_;
+  const uint64_t number_ = boards_.fetch_add(1, std::memory_order_relaxed);
   LookHint look_hint_;
   std::atomic<int64_t> limit_ns_{int64_t{1836} * 1'000'000'000};
   std::atomic<bool> reads_peers_{true};

@@ -210,6 +210,11 @@ void Call::Ranges(rt::RangeVisitor& visit) const {
   if (extents.receive > 0) visit.Writes(operation_.receive, extents.receive);
 }
 
+// Collectives of a communicator stand in one.
+void Call::Lines(std::vector<uint64_t>* lines) const {
+  if (board_.ranks() > 1) lines->push_back(board_.Line(0));
+}
+
 void Call::Describe(std::string& out) const {
   out += Said(operation_.kind, operation_.count, operation_.type, operation_.op, operation_.root);
 }

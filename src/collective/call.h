@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "collective/board.h"
 #include "collective/operations.h"
@@ -24,6 +25,7 @@ class Call : public rt::Progress {
   const void* key() const final { return board_.key(); }
   const std::atomic<bool>* from_outside() const final { return &board_.silent(); }
   void Ranges(rt::RangeVisitor& visit) const override;
+  void Lines(std::vector<uint64_t>* lines) const override;
   void Describe(std::string& out) const final;
 
   // Counts as under way from now on, not when it runs.

@@ -229,6 +229,11 @@ class MessagesCall final : public Call {
       }
     }
   }
+  // Those to a rank stand in one, those from it in another.
+  void Lines(std::vector<uint64_t>* lines) const override {
+    for (const Message& m : operation().messages)
+      lines->push_back(board().Line(2 * uint64_t{m.peer} + (m.sends ? 2 : 1)));
+  }
 
  private:
   void Start() override {

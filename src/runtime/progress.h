@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "runtime/engine.h"
@@ -34,6 +35,9 @@ class Progress {
   virtual const std::atomic<bool>* from_outside() const = 0;
 
   virtual void Ranges(RangeVisitor& visit) const = 0;
+  // Numbers of the lines that it stands in: who stands in one as well comes before it or after it, by the
+  // order in which streams get there, and which of the two it is matters.
+  virtual void Lines(std::vector<uint64_t>* lines) const = 0;
   virtual void Describe(std::string& out) const = 0;
 };
 

@@ -130,7 +130,7 @@ void Race::Tidy() {
   for (Shadow* shadow : {&shadow_, &late_}) {
     shadow->Forget(
         [&](uint64_t block, uintptr_t at) {
-          if (IsGroup(block) || IsModel(block)) return false;
+          if (IsGroup(block) || IsModel(block) || IsLine(block)) return false;
           if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
           return SerialOf(reinterpret_cast<const void*>(at)) != block;
         },
@@ -590,6 +590,8 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
   if (IsGroup(conflict.bytes.block)) what += ": the operators of a task group";
   if (IsModel(conflict.bytes.block))
     what += ": the memory of a loaded model, which serves one execution at a time";
+  if (IsLine(conflict.bytes.block))
+    what += ": the order of a communicator's operations, which has to be the same on all ranks";
   if (by_memory)
     what += ", " + std::to_string(conflict.bytes.begin) +
             " bytes into memory that is mapped at several addresses";

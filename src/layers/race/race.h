@@ -174,6 +174,10 @@ class Race final : public rt::Observer {
   // So is what a model has of its own: replays of a captured one read it, executions of a loaded one write.
   static constexpr uint64_t kModel = uint64_t{1} << 60;
   static bool IsModel(uint64_t block) { return block >> 60 == 1; }
+  // And lines of collective operations, in which each writes: the order of two has to be the same on all
+  // ranks.
+  static constexpr uint64_t kLine = uint64_t{1} << 59;
+  static bool IsLine(uint64_t block) { return block >> 59 == 1; }
   static Bytes ModelBytes(uint64_t model);
   static bool IsLoadedModel(uint64_t model) { return KindOf(model) == 0; }
   static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }

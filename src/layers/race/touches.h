@@ -11,6 +11,7 @@
 
 #include "layers/race/race.h"
 #include "layers/support/thread_cache.h"
+#include "runtime/progress.h"
 #include "runtime/stream.h"
 
 namespace belay::race {
@@ -38,6 +39,7 @@ struct Race::Touches final : rt::RangeVisitor {
     // Within a launch a wait may stand between its accesses.
     if (task.type->task_class == rt::TaskClass::kLaunch && WaitsForFlags()) open = true;
     collective = task.type->task_class == rt::TaskClass::kProgress;
+    if (collective) StandInLines(*task.body<rt::ProgressTask>().work);
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
   ~Touches() {
@@ -128,6 +130,14 @@ struct Race::Touches final : rt::RangeVisitor {
     const Holder& holder = race.HolderOf(begin, &room);
     const auto [block, of_host] = holder.held;
     if (block != 0 && at + bytes <= holder.end) some.push_back({{block, at, at + bytes}, writes, of_host});
+  }
+
+  // An order that nobody has set may be another one on another rank.
+  void StandInLines(const rt::Progress& work) {
+    std::vector<uint64_t> lines;
+    work.Lines(&lines);
+    for (uint64_t line : lines) accesses.push_back({{kLine | line, 0, 1}, true, false});
+    latest_read = latest_write = SIZE_MAX;
   }
 
   static Bytes GroupBytes(uint64_t handle) { return {kGroup | (handle & (kGroup - 1)), 0, 1}; }

@@ -108,6 +108,26 @@ MISTAKE(ACollectiveInAGraphRunsAheadOfItsInput, "race") {
   End(model, a);
 }
 
+MISTAKE(ACommunicatorIsAtWorkOnTwoStreams, "race") {
+  const Ranks ranks;
+  OK(HcclAllReduce(x, x, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], a));  // [1]
+  if (mended) Link(a, b);
+  OK(HcclAllReduce(y, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [2]
+  ranks.OtherSums();
+  ranks.OtherSums();
+}
+
+MISTAKE(MessagesToARankOvertakeEachOther, "race") {
+  const Ranks ranks;
+  OK(HcclSend(x, kCount, HCCL_DATA_TYPE_FP32, 1, ranks.comms[0], a));  // [1]
+  if (mended) Link(a, b);
+  OK(HcclSend(y, kCount, HCCL_DATA_TYPE_FP32, 1, ranks.comms[0], b));  // [2]
+  ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+    OK(HcclRecv(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream));
+    return HcclRecv(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream);
+  });
+}
+
 // --- what comes after collective operations
 
 MISTAKE(WhatFollowsACollectiveIsNotAwaited, "race") {
