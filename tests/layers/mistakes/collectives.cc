@@ -143,12 +143,9 @@ MISTAKE(WhatFollowsACollectiveIsNotAwaited, "race") {
 
 MISTAKE(OnlyTheFirstOfTwoCollectivesIsAwaited, "race") {
   const Ranks ranks;
-  const auto sum = [](HcclComm comm, void* block, aclrtStream stream) -> int {
-    return HcclAllReduce(block, block, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream);
-  };
-  OK(sum(ranks.comms[0], x, b));
+  OK(HcclAllReduce(x, x, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));
   Link(b, a);
-  OK(HcclAllReduce(y, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [1]
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [1]
   if (mended) Link(b, a);
   Copy(z, y, a);  // [2]
   ranks.OtherSums();

@@ -15,6 +15,7 @@ import tempfile
 # Of which every order leaves the same, and why.
 NO_DIFFERENCE = {
     "TheHostReadsBeforeTheCollectiveIsOver": "the other rank comes after the load",
+    "WhatFollowsACollectiveInAGraphIsNotAwaited": "what follows it in a launch keeps its order here",
     "OneModelOnTwoStreams": "both launches write the same",
     "ALoadedModelOnTwoStreams": "its executions take turns here",
     "ALoadedModelByTwoCalls": "its executions take turns here",
