@@ -342,8 +342,8 @@ def packed_drop(r: Random, sequences: list[Flash]) -> Tensor:
     return given(np.concatenate([whole, np.zeros(r.pick([0, 7]), np.uint8)]), 'u8')
 
 
-def packed_sequences(r: Random, dtype: str, second: bool) -> tuple[list[Flash], list]:
-    """Attentions of one sequence each, and the arguments: bias and dropout, and those from attenMask to sparseMode."""
+def packed_sequences(r: Random, dtype: str, second: bool, fifth: bool) -> tuple[list[Flash], list]:
+    """Attentions of one sequence each, and the arguments: bias and dropout, the mask, and those from the sink on to pseType."""
     shared, groups, size, wide = r.int(1, 3), r.int(1, 3), r.int(1, 8), r.int(1, 8)
     lengths = [(r.size(0, 6), r.size(0, 6)) for _ in range(r.int(1, 3))]
     if not r.empty:
@@ -362,6 +362,7 @@ def packed_sequences(r: Random, dtype: str, second: bool) -> tuple[list[Flash], 
     keep, kind, heads = r.pick([1.0, 1.0, 0.5]), r.int(0, 3) if second else 1, shared * groups
     slopes = r.tensor('f32', r.pick([(heads,), (1, heads), (len(lengths), heads)]), 0, 0.5) if kind > 1 else None
     starts = (start(r), start(r)) if second else (None, None)
+    sink = r.tensor('f32', (heads,), -2, 3) if fifth and r.chance(0.8) else None
     sequences = []
     for i, (rows, columns) in enumerate(lengths):
         f = Flash(dtype, 'BSND', (1, heads, rows, columns), groups, scale, keep, sparse, tokens, prefix and prefix[i:i + 1])
@@ -369,7 +370,7 @@ def packed_sequences(r: Random, dtype: str, second: bool) -> tuple[list[Flash], 
                                    ((heads, rows, size), (shared, columns, size), (shared, columns, wide))]
         if whole and mask:
             f.mask = given(mask.data.reshape(longest)[:rows, :columns], mask.dtype)
-        f.kind, f.starts = kind, starts
+        f.kind, f.starts, f.sink = kind, starts, sink
         if slopes:
             f.slopes = np.broadcast_to(slopes.data.astype(np.float64), (len(lengths), heads))[i:i + 1]
         sequences.append(f)
@@ -378,7 +379,9 @@ def packed_sequences(r: Random, dtype: str, second: bool) -> tuple[list[Flash], 
         f.run()
     ends = [[int(e) for e in np.cumsum(column)] for column in zip(*lengths)]
     numbers = [scale, keep, *tokens, heads, b'TND', 0, sparse]
-    return sequences, [slopes, drop, mask, [prefix, *ends, *starts, *numbers, kind] if second else [prefix, *ends, *numbers]]
+    if not second:
+        return sequences, [slopes, drop, mask, [prefix, *ends, *numbers]]
+    return sequences, [slopes, drop, mask, [*([sink] if fifth else []), prefix, *ends, *starts, *numbers, kind]]
 
 
 def rows_of(parts) -> np.ndarray:
@@ -386,39 +389,69 @@ def rows_of(parts) -> np.ndarray:
     return np.concatenate([x[0].swapaxes(0, 1) for x in parts])
 
 
-def numbers_of(parts) -> np.ndarray:
-    """As the functions have them: [N, S, 8] of one sequence after the other, whatever the shape says."""
+def numbers_of(parts, straight: bool) -> np.ndarray:
+    """[T, N, 8], or else [N, S, 8] of one sequence after the other, whatever the shape says."""
+    if straight:
+        return rows_of(parts)
     flat = np.concatenate([x.reshape(-1) for x in parts])
     return flat.reshape(-1, parts[0].shape[1], 8)
 
 
-@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2')
+def with_ropes(r: Random, tensors: list, wanted: bool) -> list:
+    """Query, key and value with what aclnnFlashAttentionVarLenScoreV5 has between them."""
+    rope = [r.pick([None, Tensor(tensors[0].dtype, (0,))])] if wanted else []
+    return [tensors[0], *rope, tensors[1], *rope, tensors[2]]
+
+
+def number_layout(r: Random, form) -> tuple[bool, list]:
+    """Whether the numbers of rows lie as the query does, and the argument that says so where there is one."""
+    if not form.name.endswith(('V4', 'V5')):
+        return False, []
+    straight = r.chance()
+    return straight, [b'same_as_input' if straight else b'']
+
+
+@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2 FlashAttentionVarLenScoreV4 FlashAttentionVarLenScoreV5')
 def packed_attention(r: Random, form) -> Case:
-    dtype = r.pick(form.types['query'])
-    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith('V2'))
+    dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
+    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
     tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
-    most, total, out = numbers_of([f.most for f in fs]), numbers_of([f.total for f in fs]), rows_of([f.out for f in fs])
-    arguments = [*tensors, slopes, drop, None, mask, *attributes]
+    straight, layout = number_layout(r, form)
+    most, total = [numbers_of([getattr(f, n) for f in fs], straight) for n in ('most', 'total')]
+    out = rows_of([f.out for f in fs])
+    arguments = [*with_ropes(r, tensors, fifth), slopes, drop, None, mask, *attributes, *layout]
     at = len(arguments)
     arguments += [Tensor('f32', most.shape), Tensor('f32', most.shape), None, Tensor(dtype, out.shape)]
     return Case(arguments, {at: Want(most, 4.0), at + 1: Want(total, total, loose=2), at + 3: Want(out, 1 / fs[0].keep, loose=2)})
 
 
-@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2')
+@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 FlashAttentionUnpaddingScoreGradV4'
+            ' FlashAttentionUnpaddingScoreGradV5')
 def packed_gradient(r: Random, form) -> Case:
-    dtype = r.pick(form.types['query'])
-    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith('V2'))
+    dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
+    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
     tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
     ys = [exact(f.out, dtype).astype(np.float64) for f in fs]
     dys = [r.array(dtype, y.shape, -1, 1).astype(np.float64) for y in ys]
     parts = [f.gradients(dy, y)[:3] for f, dy, y in zip(fs, dys, ys)]
     wants = [Want(rows_of([p[i][0] for p in parts]), rows_of([p[i][1] for p in parts]) + 0.05,
                   loose=4 if dtype == 'f32' else 1) for i in range(3)]
-    arguments = [*tensors, given(rows_of(dys), dtype), slopes, drop, None, mask, given(numbers_of([f.most for f in fs]), 'f32'),
-                 given(numbers_of([f.total for f in fs]), 'f32'), None, given(rows_of(ys), dtype), *attributes]
-    at, unused = len(arguments), r.pick([None, Tensor(dtype, (0,))]) if r.empty else None
+    straight, layout = number_layout(r, form)
+    most, total = [given(numbers_of([getattr(f, n) for f in fs], straight), 'f32') for n in ('most', 'total')]
+    arguments = [*with_ropes(r, tensors, fifth), given(rows_of(dys), dtype), slopes, drop, None, mask, most, total, None,
+                 given(rows_of(ys), dtype), *attributes, *(layout if fifth else [])]
+    unused = r.pick([None, Tensor(dtype, (0,))]) if r.empty else None
     dslopes = r.tensor('f32', slopes.shape) if slopes and r.chance() else unused  # they stay as they are
-    return Case([*arguments, *[Tensor(dtype, w.value.shape) for w in wants], dslopes], {at + i: w for i, w in enumerate(wants)})
+    results = with_ropes(r, [Tensor(dtype, w.value.shape) for w in wants], fifth)
+    at = len(arguments)
+    found = {at + i * (2 if fifth else 1): w for i, w in enumerate(wants)}
+    arguments += [*results, dslopes, *([] if fifth else layout)]
+    if fifth:
+        sinks = [f.sink_gradient(dy, y) for f, dy, y in zip(fs, dys, ys)] if fs[0].sink and r.chance(0.8) else None
+        if sinks:
+            found[len(arguments)] = Want(sum(s.value for s in sinks), sum(s.scale for s in sinks), loose=4)
+        arguments.append(Tensor('f32', fs[0].sink.shape) if sinks else None)
+    return Case(arguments, found)
 
 
 def ring_numbers(shape: tuple, r: Random) -> list[Tensor]:

@@ -184,5 +184,15 @@ def packed(**changes) -> tuple:
     return ('FlashAttentionVarLenScore', *(arguments | changes).values())
 
 
+def packed_with_sinks(**changes) -> tuple:
+    """aclnnFlashAttentionVarLenScoreV5 of the same, but for these arguments."""
+    arguments = dict(query=t(5, 2, 4), query_rope=None, key=t(7, 1, 4), key_rope=None, value=t(7, 1, 4), shift=None, drop=None, padding=None,
+                     mask=None, sink=t(2), prefix=None, queries=[2, 5], keys=[4, 7], query_start=None, key_start=None, scale=1.0, keep=1.0,
+                     before=9, after=9, heads=2, layout=b'TND', inner=0, sparse=0, kind=1, numbers=b'', most=o(5, 2, 8), sum=o(5, 2, 8),
+                     unused=None, out=o(5, 2, 4))
+    assert changes.keys() <= arguments.keys()
+    return ('FlashAttentionVarLenScoreV5', *(arguments | changes).values())
+
+
 def mask(*shape) -> Tensor:
     return t(*shape, dtype='bool')

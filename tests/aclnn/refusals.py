@@ -6,7 +6,7 @@ import numpy as np
 import errors
 from binding import BAD_ARGUMENT, INDEX_FAULT, NULL_ARGUMENT
 from calls import (HALF, IMAGE, LORA, NONE, ONE, PACKED, PAGES, SMALL, SMALL_PACKED, STATES, attention, blocks, bytes_in_groups,
-                   class_loss, delta, dequantised, gated, gating, groups, latent, layers, mask, nz, o, packed, ring, routing, served,
+                   class_loss, delta, dequantised, gated, gating, groups, latent, layers, mask, nz, o, packed, packed_with_sinks, ring, routing, served,
                    sloped, small_weights, t)
 from cases import Call, Case
 from values import Scalar, Tensor, given
@@ -61,6 +61,9 @@ ATTENTION = [
     ('a mask for all rows', packed(mask=mask(5, 7))),
     ('other heads', packed(heads=1, most=o(5, 1, 8), sum=o(5, 1, 8))),
     ('numbers of another shape', packed(most=o(2, 5, 8))),
+    ('sinks of other heads', packed_with_sinks(sink=t(3))),
+    ('a part for angles', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(7, 1, 2))),
+    ('another layout of the numbers', packed_with_sinks(numbers=b'TND')),
 ]
 CALLS = [
     ('gated products of other depths', *gated(weight=[t(2, 3, 6, dtype='i8')])),

@@ -2,6 +2,7 @@
 // rows.
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "ops/attention/flash.h"
 #include "ops/kernels.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -49,11 +51,17 @@ Tensor RowsOf(const Tensor& t, const Span& span) {
   return part;
 }
 
-// The part of what belongs to rows and heads that belongs to a sequence, [1, N, S, 8]: the sequences follow
-// each other whatever the shape says.
-Tensor NumbersOf(int64_t heads, const Span& span) {
+// How the largest score of each row and the sum lie.
+enum class NumberLayout {
+  kBySequence,  // [N, S, 8] of one sequence after the other, whatever the shape says
+  kLikeQuery    // [T, N, 8]
+};
+
+// The part of what belongs to rows and heads that belongs to a sequence, as [1, N, S, 8].
+Tensor NumbersOf(NumberLayout layout, int64_t heads, const Span& span) {
   Tensor part = tensor::PackedOf(DType::kF32, Shape{1, heads, span.count, 8});
   part.offset = span.first * heads * 8;
+  if (layout == NumberLayout::kLikeQuery) part.strides = tensor::Strides{0, 8, heads * 8, 1};
   return part;
 }
 
@@ -69,9 +77,11 @@ struct Packed {
   FlashArgs args;
   std::vector<Span> queries, keys;
   std::vector<int64_t> first_bits;  // of the mask of dropout, whose sequences follow each other
+  NumberLayout numbers;
 
-  Packed(const FlashArgs& a, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends)
-      : args(a) {
+  Packed(const FlashArgs& a, std::span<const int64_t> query_ends, std::span<const int64_t> key_ends,
+         NumberLayout layout)
+      : args(a), numbers(layout) {
     if (std::string_view(a.layout) != "TND")
       RefuseFlash(a.function, "inputLayout is TND for packed sequences");
     for (const Operand* o : {&a.query, &a.key, &a.value}) {
@@ -159,24 +169,45 @@ struct PackedBody {
   bool writes = false;   // the numbers
   int64_t inner_at = 0;  // the members' workspace
 
-  // The numbers are where the members look for them behind the function's own bindings.
+  // The gradient of the sinks of each sequence, and of all of them.
+  Scratch<float> sinks_apart;
+  PackedFloats sinks;
+  int64_t heads = 0;
+
+  // The numbers are where the members look for them behind the function's own bindings, and the gradients of
+  // their sinks behind the numbers.
   void operator()(const Frame& frame) const {
-    std::array<char*, kMostBindings + 2> at{};
+    std::array<char*, kMostBindings + 3> at{};
     std::copy_n(frame.at, bindings, at.begin());
     for (int i = 0; i < 2; ++i) {
       const float* packed = writes ? numbers[i].Begin(frame) : numbers[i].Load(frame);
       at[static_cast<size_t>(bindings + i)] = reinterpret_cast<char*>(const_cast<float*>(packed));
     }
+    if (sinks.present())
+      at[static_cast<size_t>(bindings + 2)] = reinterpret_cast<char*>(sinks_apart.At(frame));
     for (const auto& member : *members) member->Run({at.data(), frame.workspace + inner_at});
+    if (sinks.present()) AddSinks(frame);
     if (!writes) return;
     for (const PackedFloats& packed : numbers) packed.Finish(frame);
   }
+
+  void AddSinks(const Frame& frame) const {
+    const float* apart = sinks_apart.At(frame);
+    float* to = sinks.Begin(frame);
+    for (int64_t h = 0; h < heads; ++h) {
+      double total = 0;
+      for (size_t i = 0; i < members->size(); ++i) total += apart[static_cast<int64_t>(i) * heads + h];
+      to[h] = static_cast<float>(total);
+    }
+    sinks.Finish(frame);
+  }
 };
 
-// `make(i, member, binding)` plans the sequence i, whose numbers are at the bindings from this one on.
+// `make(i, member, binding)` plans the sequence i, whose numbers are at the bindings from this one on, and
+// the gradient of its sinks behind them.
 template <class Make>
 void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Operand& sum, bool writes,
-                 const Make& make) {
+                 const Make& make, const Operand* dsink = nullptr) {
   PackedBody body;
   const Shape wanted{packed.args.query.shape()[0], packed.args.heads, 8};
   for (const Operand* o : {&most, &sum}) CheckFlashOperand(packed.args, *o, DType::kF32, wanted);
@@ -185,6 +216,11 @@ void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Op
   const Flow flow = writes ? Flow::kOut : Flow::kIn;
   body.numbers[0] = PackedFloats(most, flow, plan), body.numbers[1] = PackedFloats(sum, flow, plan);
   body.writes = writes;
+  if (dsink != nullptr) {
+    body.heads = packed.args.heads;
+    body.sinks = PackedFloats(*dsink, Flow::kOut, plan);
+    body.sinks_apart = {plan, static_cast<int64_t>(packed.queries.size()) * body.heads};
+  }
   auto members = std::make_shared<std::vector<std::unique_ptr<Plan>>>();
   uint64_t cost = 500, inner = 0;
   for (size_t i = 0; i < packed.queries.size(); ++i) {
@@ -202,7 +238,7 @@ void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Op
 
 // What one sequence of them sees, as an attention of its own.
 struct PackedMember {
-  Tensor query_part, key_part, value_part, mask_part, slopes_part, row;
+  Tensor query_part, key_part, value_part, mask_part, slopes_part, row, sinks;
   Operand query, key, value, mask, slopes;
   FlashArgs args;
 
@@ -212,7 +248,8 @@ struct PackedMember {
         value_part(RowsOf(*p.args.value.tensor, p.keys[i])),
         mask_part(p.MaskOf(i)),
         slopes_part(p.SlopesOf(i)),
-        row(NumbersOf(p.args.heads, p.queries[i])),
+        row(NumbersOf(p.numbers, p.args.heads, p.queries[i])),
+        sinks(tensor::PackedOf(DType::kF32, Shape{p.args.heads})),
         query(OverPart(p.args.query, query_part)),
         key(OverPart(p.args.key, key_part)),
         value(OverPart(p.args.value, value_part)),
@@ -237,16 +274,45 @@ struct PackedMember {
              p.args.shift_kind,
              p.args.query_start,
              p.args.key_start,
-             p.first_bits[i]} {}
+             p.first_bits[i],
+             {},
+             p.args.sink} {
+    sinks.offset = static_cast<int64_t>(i) * p.args.heads;
+  }
   PackedMember(const PackedMember&) = delete;
 
   Operand Numbers(int binding, const Operand& of) const { return {&row, nullptr, binding, of.name}; }
+  Operand Sinks(int binding, const Operand& of) const { return {&sinks, nullptr, binding, of.name}; }
 };
+
+// What any of the functions says of the layout of the numbers. The gradients call it something else, and not
+// each version has it.
+template <class Arguments>
+NumberLayout LayoutOfNumbers(const Plan& plan, const Arguments& a) {
+  const char* given = "";
+  if constexpr (requires { a.softmax_out_layout; }) given = a.softmax_out_layout;
+  if constexpr (requires { a.softmax_in_layout; }) given = a.softmax_in_layout;
+  const std::string_view layout = given;
+  if (layout.empty()) return NumberLayout::kBySequence;
+  if (layout == "same_as_input") return NumberLayout::kLikeQuery;
+  Fail(kInvalidArgument, "flash-attention-layout",
+       "{}: the layout of softmaxMax and softmaxSum is {}; it is same_as_input, or empty", plan.function(),
+       layout);
+}
+
+// Angles come with the heads of query and key.
+void RefuseRopes(const Plan& plan, std::initializer_list<const Operand*> ropes) {
+  for (const Operand* rope : ropes) {
+    if (!IsGiven(*rope)) continue;
+    Fail(kInvalidArgument, "flash-attention",
+         "{}: {} is not there yet; append it to the heads of the query or key", plan.function(), rope->name);
+  }
+}
 
 void PlanPacked(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
                 std::span<const int64_t> key_ends, const Operand& most, const Operand& sum,
-                const Operand& out) {
-  const Packed packed(args, query_ends, key_ends);
+                const Operand& out, NumberLayout layout) {
+  const Packed packed(args, query_ends, key_ends, layout);
   CheckFlashOperand(args, out, args.query.dtype(),
                     Shape{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]});
   PlanMembers(plan, packed, most, sum, true, [&](size_t i, Plan& member, int numbers) {
@@ -257,8 +323,8 @@ void PlanPacked(Plan& plan, const FlashArgs& args, std::span<const int64_t> quer
 }
 
 void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
-                        std::span<const int64_t> key_ends, const FlashGradients& g) {
-  const Packed packed(args, query_ends, key_ends);
+                        std::span<const int64_t> key_ends, const FlashGradients& g, NumberLayout layout) {
+  const Packed packed(args, query_ends, key_ends, layout);
   const Shape result{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]};
   for (const Operand* o : {&g.dy, &g.y}) CheckFlashOperand(args, *o, args.query.dtype(), result);
   for (auto [o, like] : {std::pair{&g.dq, &args.query}, {&g.dk, &args.key}, {&g.dv, &args.value}})
@@ -267,9 +333,12 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
     if (!IsGiven(args.shift)) RefuseFlash(args.function, "dpseOut is given without a pseShift");
     CheckFlashOperand(args, g.dshift, args.shift.dtype(), args.shift.shape());
   }
+  const bool sinks = g.dsink != nullptr && IsGiven(*g.dsink);
+  if (sinks) CheckFlashOperand(args, *g.dsink, DType::kF32, {args.heads});
   const Operand none{nullptr, nullptr, -1, g.dshift.name};
-  PlanMembers(plan, packed, g.most, g.sum, false, [&](size_t i, Plan& member, int numbers) {
+  const auto make = [&](size_t i, Plan& member, int numbers) {
     const PackedMember m(packed, i);
+    const Operand dsink = sinks ? m.Sinks(numbers + 2, *g.dsink) : none;
     const Span &rows = packed.queries[i], &columns = packed.keys[i];
     const Tensor gy = RowsOf(*g.dy.tensor, rows), was = RowsOf(*g.y.tensor, rows),
                  gq = RowsOf(*g.dq.tensor, rows), gk = RowsOf(*g.dk.tensor, columns),
@@ -277,8 +346,21 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
     PlanFlashGradient(
         member, m.args,
         {OverPart(g.dy, gy), OverPart(g.y, was), m.Numbers(numbers, g.most), m.Numbers(numbers + 1, g.sum),
-         OverPart(g.dq, gq), OverPart(g.dk, gk), OverPart(g.dv, gv), none});
-  });
+         OverPart(g.dq, gq), OverPart(g.dk, gk), OverPart(g.dv, gv), none, &dsink});
+  };
+  PlanMembers(plan, packed, g.most, g.sum, false, make, sinks ? g.dsink : nullptr);
+}
+
+template <class Arguments>
+void PlanPackedForward(Plan& plan, const Arguments& a) {
+  PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out, LayoutOfNumbers(plan, a));
+}
+
+template <class Arguments>
+void PlanPackedBackward(Plan& plan, const Arguments& a) {
+  PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
+                     TakeFlashGradients(a), LayoutOfNumbers(plan, a));
 }
 
 }  // namespace
@@ -286,24 +368,40 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
 namespace kernels {
 
 void FlashAttentionVarLenScore(Plan& plan, DType, const FlashAttentionVarLenScoreArguments& a) {
-  PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out);
+  PlanPackedForward(plan, a);
 }
 
 void FlashAttentionVarLenScoreV2(Plan& plan, DType, const FlashAttentionVarLenScoreV2Arguments& a) {
-  PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out);
+  PlanPackedForward(plan, a);
+}
+
+void FlashAttentionVarLenScoreV4(Plan& plan, DType, const FlashAttentionVarLenScoreV4Arguments& a) {
+  PlanPackedForward(plan, a);
+}
+
+void FlashAttentionVarLenScoreV5(Plan& plan, DType, const FlashAttentionVarLenScoreV5Arguments& a) {
+  RefuseRopes(plan, {&a.query_rope, &a.key_rope});
+  PlanPackedForward(plan, a);
 }
 
 void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType, const FlashAttentionUnpaddingScoreGradArguments& a) {
-  PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-                     TakeFlashGradients(a));
+  PlanPackedBackward(plan, a);
 }
 
 void FlashAttentionUnpaddingScoreGradV2(Plan& plan, DType,
                                         const FlashAttentionUnpaddingScoreGradV2Arguments& a) {
-  PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-                     TakeFlashGradients(a));
+  PlanPackedBackward(plan, a);
+}
+
+void FlashAttentionUnpaddingScoreGradV4(Plan& plan, DType,
+                                        const FlashAttentionUnpaddingScoreGradV4Arguments& a) {
+  PlanPackedBackward(plan, a);
+}
+
+void FlashAttentionUnpaddingScoreGradV5(Plan& plan, DType,
+                                        const FlashAttentionUnpaddingScoreGradV5Arguments& a) {
+  RefuseRopes(plan, {&a.query_rope, &a.key_in_rope, &a.dq_rope_out, &a.dk_rope_out});
+  PlanPackedBackward(plan, a);
 }
 
 }  // namespace kernels
