@@ -2,10 +2,10 @@
  * out = (x1 x x2 + a bias of INT32) * x2Scale * x1Scale + any other bias, with INT8 or INT4 (as
  * INT4, or eight of them in an INT32) summed exactly. x2Scale is one number, or one for each
  * column, as it is or as aclnnTransQuantParamV2 packs it; x1Scale one for each row. Results of INT8
- * are rounded, halves to the even one, with x2Offset or the packed offset. groupSize is 0; yScale,
- * x1Offset and yOffset are null or without elements. Belay implements this interface on the CPU. A
- * function follows the page of its name in the public API reference; "Page:" gives that page's
- * number where it is known.
+ * are rounded, halves to the even one, with x2Offset or the packed offset; those of INT32 are the
+ * sums, with a bias of INT32 and without scales. groupSize is 0; yScale, x1Offset and yOffset are
+ * null or without elements. Belay implements this interface on the CPU. A function follows the page
+ * of its name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -30,9 +30,10 @@ extern "C" {
  * out = (x1 x x2 + a bias of INT32) * x2Scale * x1Scale + any other bias, with INT8 or INT4 (as
  * INT4, or eight of them in an INT32) summed exactly. x2Scale is one number, or one for each
  * column, as it is or as aclnnTransQuantParamV2 packs it; x1Scale one for each row. Results of INT8
- * are rounded, halves to the even one, with x2Offset or the packed offset. groupSize is 0; yScale,
- * x1Offset and yOffset are null or without elements. Checks the arguments and makes an executor; up
- * to 8 dimensions, any strides.
+ * are rounded, halves to the even one, with x2Offset or the packed offset; those of INT32 are the
+ * sums, with a bias of INT32 and without scales. groupSize is 0; yScale, x1Offset and yOffset are
+ * null or without elements. Checks the arguments and makes an executor; up to 8 dimensions, any
+ * strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,8 +1,9 @@
 /**
- * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights;
- * scale and offset are one number, or one for each column, or one for each antiquantGroupSize rows
- * of each column. Belay implements this interface on the CPU. A function follows the page of its
- * name in the public API reference; "Page:" gives that page's number where it is known.
+ * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights
+ * (INT8, or INT4 as it is or as eight in an INT32); scale and offset are one number, or one for
+ * each column, or one for each antiquantGroupSize rows of each column. Belay implements this
+ * interface on the CPU. A function follows the page of its name in the public API reference;
+ * "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -24,9 +25,10 @@ extern "C" {
 #endif
 
 /**
- * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights;
- * scale and offset are one number, or one for each column, or one for each antiquantGroupSize rows
- * of each column. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * out = x x ((weight + antiquantOffset) * antiquantScale) + bias, with small integers as weights
+ * (INT8, or INT4 as it is or as eight in an INT32); scale and offset are one number, or one for
+ * each column, or one for each antiquantGroupSize rows of each column. Checks the arguments and
+ * makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -95,7 +95,7 @@ class Call:
     def bind(self, tensor: Tensor, place: int) -> Bound:
         layout = Layout(packed(tensor.shape), 0, int(np.prod(tensor.shape, dtype=np.int64)))
         want = self.case.wants.get(place)
-        if not self.plain and not (isinstance(want, Want) and want.told):
+        if not self.plain and not tensor.dense and not (isinstance(want, Want) and want.told):
             written = tensor.data is None or place in self.case.wants
             layout = choose_layout(self.rng, tensor, written)
         return Bound(self.device, tensor, layout, self.rng)

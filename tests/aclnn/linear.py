@@ -155,12 +155,21 @@ def addmm_of_tiles(r: Random, form) -> Case:
     return with_tiles(r, added(form, tensors, beta, alpha, [beta, alpha]), 2)
 
 
-@TABLE.case('WeightQuantBatchMatmulV2')
+def eights(r: Random, small: np.ndarray) -> Tensor:
+    """Eight integers of four bits in each INT32."""
+    nibbles = (small.astype(np.int64) & 15).reshape(*small.shape[:-1], -1, 8)
+    return replace(given((nibbles << np.arange(0, 32, 4)).sum(-1).astype(np.uint32).view(np.int32), 'i32'), dense=True)
+
+
+@TABLE.case('WeightQuantBatchMatmulV2', without='shape')
 def weight_quant(r: Random, form) -> Case:
     dtype, (m, k, n) = r.pick(form.types['x']), r.full(3, 3, 12)
     group = r.pick([0, 0, r.int(1, k)])
     groups = -(-k // group) if group else 1
-    x, weight = r.tensor(dtype, (m, k), -1, 1), r.tensor('i8', (k, n), -100, 100)
+    packed = 'i32' in form.types['weight'] and r.chance(0.3)
+    if packed:
+        n *= 8
+    x, weight = r.tensor(dtype, (m, k), -1, 1), r.tensor('i8', (k, n), *((-8, 7) if packed else (-100, 100)))
     shape = (groups, n) if group else r.pick([(1,), (n,), (1, n)])
     scale = r.tensor(dtype, shape, 0.01, 0.02)
     shift = r.tensor(dtype, shape, -3, 3) if r.chance() else None
@@ -173,6 +182,7 @@ def weight_quant(r: Random, form) -> Case:
     a = x.data.astype(np.float64)
     value = a @ wide + (bias.data.astype(np.float64) if bias else 0)
     want = Want(value, np.abs(a) @ np.abs(wide) + 1)
+    weight = eights(r, weight.data) if packed else weight
     return Case([x, weight, scale, shift, None, None, bias, group, Tensor(dtype, (m, n))], {8: want})
 
 

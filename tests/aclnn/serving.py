@@ -582,7 +582,7 @@ def weight_quant_of_tiles(r: Random, form) -> Case:
     return with_tiles(r, weight_quant(r, form), 1)
 
 
-@TABLE.case('WeightQuantBatchMatmulV3')
+@TABLE.case('WeightQuantBatchMatmulV3', without='shape')
 def weight_quant_3(r: Random, form) -> Case:
     case = weight_quant(r, form)
     return Case([*case.arguments[:8], r.int(0, 1), case.arguments[8]], {9: case.wants[8]})
@@ -625,9 +625,9 @@ def quant_product(r: Random, form) -> Case:
     a, b = r.array('i8', (*batches[0], m, k), -100, 100), r.array('i8', (*batches[1], k, n), -100, 100)
     kind, rows, columns = r.pick(form.types['out']), None, r.pick([(1,), (n,), (1, n)])
     values = np.matmul(a.astype(np.int64), b.astype(np.int64))
-    to_bytes, shift, bias = kind == 'i8', None, None
+    to_bytes, to_sums, shift, bias = kind == 'i8', kind == 'i32', None, None
     if r.chance(0.4):
-        bias = r.tensor('i32' if to_bytes else r.pick(form.types.get('biasOptional') or form.types['bias']), (n,), -9, 9)
+        bias = r.tensor('i32' if to_bytes or to_sums else r.pick(form.types.get('biasOptional') or form.types['bias']), (n,), -9, 9)
         if values.ndim == 3 and r.chance():
             bias = r.tensor(bias.dtype, (values.shape[0], 1, n), -9, 9)
     if bias and bias.dtype == 'i32':
@@ -644,7 +644,7 @@ def quant_product(r: Random, form) -> Case:
         scale = given(raw, r.pick(['f32', 'bf16']))
         raw, plus = scale.data.astype(np.float32), shift.data if shift else np.float32(0)
     value = values.astype(np.float32) * raw.reshape(-1)
-    if not to_bytes and r.chance():
+    if not to_bytes and not to_sums and r.chance():
         rows = r.tensor('f32', (m,), 0.5, 2)
         value = value * rows.data[:, None]
     if bias and bias.dtype != 'i32':
@@ -654,7 +654,7 @@ def quant_product(r: Random, form) -> Case:
     left, right = given(np.swapaxes(a, -1, -2) if turned[0] else a, 'i8'), given(np.swapaxes(b, -1, -2) if turned[1] else b, 'i8')
     nothing = [r.pick([None, r.tensor('f16', (0,))]) for _ in range(2)]
     return Case([left, right, rows, scale, None, nothing[0], shift, nothing[1], bias, *turned, 0, Tensor(kind, value.shape)],
-                {12: value if to_bytes else Want(value, 20.0)})
+                {12: value if to_bytes else values if to_sums else Want(value, 20.0)})
 
 
 FUNCTIONS = {b'relu': lambda x: np.maximum(x, 0), b'silu': lambda x: x / (1 + np.exp(-x)),

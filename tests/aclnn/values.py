@@ -74,6 +74,7 @@ class Tensor:
     format: int = ND
     tiles: int = 0  # columns of a tile, for the matrices of NZ
     turned: bool = False  # they are the transposed ones of those that were tiled
+    dense: bool = False  # it has no gaps: its elements hold several numbers each
 
     @property
     def base(self) -> tuple[int, ...]:

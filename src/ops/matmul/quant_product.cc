@@ -17,6 +17,7 @@
 #include "ops/loop_nest.h"
 #include "ops/matmul/integer.h"
 #include "ops/matmul/packed_scale.h"
+#include "ops/matmul/small_factor.h"
 #include "ops/pipeline.h"
 #include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
@@ -99,9 +100,9 @@ struct QuantProductBody {
   int64_t bias_offset = 0, bias_step = 0, bias_batch = 0;
   int out = -1;
   std::vector<int64_t> outs;  // bytes: where each result begins
-  int64_t out_row = 0;
+  int64_t out_row = 0, out_column = 0;
   Lane lane;
-  bool to_bytes = false;
+  bool to_bytes = false, to_sums = false;
 
   void operator()(const Frame& frame) const {
     const float* by = scale.Load(frame);
@@ -137,6 +138,7 @@ struct QuantProductBody {
     const float row_by = row_scale.present() ? Floats(frame, row_scale_at)[row] : 1;
     const float* added = Floats(frame, bias_at) + (bias_batch != 0 ? static_cast<int64_t>(batch) * n : 0);
     char* to = frame.at[out] + outs[batch] + row * out_row;
+    if (to_sums) return SumsOf(frame, batch, sums, step, to);
     float values[kBlock];
     for (int64_t first = 0; first < n; first += kBlock) {
       const int64_t count = std::min(kBlock, n - first);
@@ -152,13 +154,23 @@ struct QuantProductBody {
   }
 
   float Scaled(const Frame& frame, size_t batch, int64_t column, int64_t sum, const float* by) const {
-    if (whole_bias >= 0) {
-      int32_t more;
-      const int64_t at = bias_offset + static_cast<int64_t>(batch) * bias_batch + column * bias_step;
-      std::memcpy(&more, frame.at[whole_bias] + at, sizeof(more));
-      sum += more;
+    return static_cast<float>(Biased(frame, batch, column, sum)) * by[scale.Index(column)];
+  }
+
+  int64_t Biased(const Frame& frame, size_t batch, int64_t column, int64_t sum) const {
+    if (whole_bias < 0) return sum;
+    int32_t more;
+    const int64_t at = bias_offset + static_cast<int64_t>(batch) * bias_batch + column * bias_step;
+    std::memcpy(&more, frame.at[whole_bias] + at, sizeof(more));
+    return sum + more;
+  }
+
+  // A row of sums as they are.
+  void SumsOf(const Frame& frame, size_t batch, const int32_t* sums, int64_t step, char* to) const {
+    for (int64_t column = 0; column < n; ++column) {
+      const auto sum = static_cast<int32_t>(Biased(frame, batch, column, sums[column * step]));
+      std::memcpy(to + column * out_column, &sum, sizeof(sum));
     }
-    return static_cast<float>(sum) * by[scale.Index(column)];
   }
 
   float Byte(const Frame& frame, int64_t column, float value, const float* plus) const {
@@ -171,53 +183,11 @@ struct QuantProductBody {
   }
 };
 
-// Eight elements of four bits in each INT32 become as many of their own, along dimension `packed`.
-Tensor Nibbles(const Tensor& t, int packed) {
-  Tensor wide = t;
-  wide.dtype = DType::kI4;
-  wide.offset *= 8;
-  for (int d = 0; d < wide.shape.rank(); ++d) {
-    if (d != packed) wide.strides[d] *= 8;
-  }
-  wide.shape[packed] *= 8;
-  return wide;
-}
-
 void CheckRank(const Operand& operand) {
   const int rank = operand.shape().rank();
   if (rank >= 2 && rank <= 6) return;
   Fail(tensor::kInvalidArgument, "op-matrix-shape", "{} has shape {}; a matrix has two to six dimensions",
        operand.name, operand.shape().ToString());
-}
-
-// The matrices as they are multiplied: x1 [.., m, k], x2 [.., k, n], whatever is packed or transposed.
-struct Factor {
-  Tensor tensor;
-  Factor(const Operand& operand, bool transposed, int packed_from_behind) : tensor(*operand.tensor) {
-    const int rank = tensor.shape.rank();
-    if (tensor.dtype == DType::kI32) tensor = Nibbles(tensor, rank - packed_from_behind);
-    if (!transposed) return;
-    std::swap(tensor.shape[rank - 1], tensor.shape[rank - 2]);
-    std::swap(tensor.strides[rank - 1], tensor.strides[rank - 2]);
-  }
-  int64_t rows() const { return tensor.shape.back(1); }
-  int64_t columns() const { return tensor.shape.back(0); }
-};
-
-// INT32 is packed along the dimension whose neighbours lie side by side, of which there may seem to be two.
-// rows or columns of -1: whatever there are.
-Factor FactorOf(const Operand& operand, bool transposed, int64_t rows, int64_t columns) {
-  for (int from_behind : {1, 2}) {
-    const Factor factor(operand, transposed, from_behind);
-    const Tensor& t = *operand.tensor;
-    const bool lies = t.dtype != DType::kI32 || t.strides.back(from_behind - 1) == 1;
-    if (lies && factor.rows() == rows && (columns < 0 || factor.columns() == columns)) return factor;
-  }
-  Fail(
-      tensor::kInvalidArgument, "op-matrix-shape",
-      "{} has shape {}, which does not fit the other matrix and out; INT32 holds eight numbers each, along the "
-      "dimension without gaps",
-      operand.name, operand.shape().ToString());
 }
 
 // Element offsets of the matrices for each index of `batch`, to which theirs broadcast.
@@ -267,7 +237,10 @@ struct QuantProductArgs {
 void CheckTypes(const QuantProductArgs& a) {
   if (a.x1.dtype() != a.x2.dtype())
     Refuse("x1 and x2 have one type: products of INT8 and INT4 are not there");
-  const bool bytes = a.out.dtype() == DType::kI8;
+  const bool bytes = a.out.dtype() == DType::kI8, sums = a.out.dtype() == DType::kI32;
+  if (sums && a.row_scale.present()) Refuse("results of INT32 are sums: they have no x1Scale");
+  if (sums && a.bias.present() && a.bias.dtype() != DType::kI32)
+    Refuse("results of INT32 have a bias of INT32");
   if (a.offset.present() && !bytes) Refuse("x2Offset is added to results of INT8 only");
   if (bytes && a.row_scale.present()) Refuse("results of INT8 have no x1Scale");
   if (bytes && a.bias.present() && a.bias.dtype() != DType::kI32)
@@ -324,7 +297,9 @@ void SetResults(QuantProductBody& body, const Operand& out) {
   const auto bytes = static_cast<int64_t>(BytesOf(t.dtype));
   for (int64_t& at : body.outs) at = (at + t.offset) * bytes;
   body.out_row = t.strides.back(1) * bytes;
-  body.lane = Lane(t.dtype, DType::kF32, t.strides.back(0) * bytes);
+  body.out_column = t.strides.back(0) * bytes;
+  body.to_sums = t.dtype == DType::kI32;
+  if (!body.to_sums) body.lane = Lane(t.dtype, DType::kF32, body.out_column);
   body.to_bytes = t.dtype == DType::kI8;
 }
 

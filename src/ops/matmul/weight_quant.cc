@@ -1,14 +1,19 @@
 // Products with weights of small integers: the weights become floats in the workspace, then it is a product
 // as any.
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "ops/float_copy.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/matmul/linear.h"
+#include "ops/matmul/small_factor.h"
 #include "ops/matmul/tiles.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/quant/small_numbers.h"
+#include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -37,19 +42,16 @@ struct WeightQuantBody {
   int64_t offset, row_step, column_step;  // in elements
   bool four_bits;
   int64_t weights_at, inner_at;  // bytes
+  PieceScratch<float> room;
 
   void operator()(const Frame& frame) const {
     scale.Load(frame);
     shift.Load(frame);
-    const auto* from = reinterpret_cast<const uint8_t*>(frame.at[weight]);
-    auto* to = reinterpret_cast<float*>(frame.workspace + weights_at);
-    ParallelFor(rows, std::max<int64_t>(1, 65536 / columns), [&](int64_t begin, int64_t end) {
+    room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
+      const RowRoom own{mine, mine + columns, reinterpret_cast<int8_t*>(mine + 2 * columns)};
       for (int64_t i = begin; i < end; ++i) {
-        for (int64_t j = 0; j < columns; ++j) {
-          const float added = shift.values.present() ? shift.Get(frame, i / group, j) : 0;
-          const float value = static_cast<float>(Value(from, offset + i * row_step + j * column_step));
-          to[i * columns + j] = (value + added) * scale.Get(frame, i / group, j);
-        }
+        if (i == begin || i % group == 0) TakeGroup(frame, i / group, own);
+        Row(frame, i, own);
       }
     });
     char* at[] = {frame.at[x], frame.workspace + weights_at, bias < 0 ? nullptr : frame.at[bias],
@@ -57,8 +59,34 @@ struct WeightQuantBody {
     (*product)->Run({at, frame.workspace + inner_at});
   }
 
-  int Value(const uint8_t* from, int64_t element) const {
-    return four_bits ? NibbleAt(from, element) : static_cast<int8_t>(from[element]);
+  // The numbers of a group's columns, what is subtracted before they are scaled, and a row of bytes.
+  struct RowRoom {
+    float *by, *minus;
+    int8_t* bytes;
+  };
+
+  void TakeGroup(const Frame& frame, int64_t i, const RowRoom& own) const {
+    for (int64_t j = 0; j < columns; ++j) {
+      own.by[j] = scale.Get(frame, i, j);
+      own.minus[j] = shift.values.present() ? -shift.Get(frame, i, j) : 0;
+    }
+  }
+
+  void Row(const Frame& frame, int64_t i, const RowRoom& own) const {
+    const auto* from = reinterpret_cast<const uint8_t*>(frame.at[weight]);
+    const int64_t first = offset + i * row_step;
+    const auto* bytes = reinterpret_cast<const int8_t*>(from) + first;
+    if (four_bits || column_step != 1) {
+      for (int64_t j = 0; j < columns; ++j) own.bytes[j] = Value(from, first + j * column_step);
+      bytes = own.bytes;
+    }
+    float* to = reinterpret_cast<float*>(frame.workspace + weights_at) + i * columns;
+    BestQuantLoops().dequantize[static_cast<int>(QuantType::kI8)](to, bytes, own.by, own.minus, 1, columns,
+                                                                  {});
+  }
+
+  int8_t Value(const uint8_t* from, int64_t element) const {
+    return static_cast<int8_t>(four_bits ? NibbleAt(from, element) : from[element]);
   }
 };
 
@@ -88,6 +116,19 @@ void RefuseRequantising(const Operand& scale, const Operand& offset) {
   }
 }
 
+// The weights as they are multiplied, of which eight may lie in each INT32.
+Tensor WeightOf(const kernels::WeightQuantBatchMatmulArguments& a) {
+  for (const Operand* operand : {&a.x, &a.weight}) {
+    if (operand->shape().rank() == 2) continue;
+    Fail(tensor::kInvalidArgument, "op-matrix-shape", "{} has shape {}; a matrix has two dimensions",
+         operand->name, operand->shape().ToString());
+  }
+  const int64_t columns = a.out.shape().rank() == 2 ? a.out.shape()[1] : -1;
+  const Factor weight = FactorOf(a.weight, false, a.x.shape()[1], columns);
+  CheckShape(a.out, {a.x.shape()[0], weight.columns()});
+  return weight.tensor;
+}
+
 // What a later version shares with the first one.
 template <class Arguments>
 kernels::WeightQuantBatchMatmulArguments FirstVersion(const Arguments& a, const Operand& weight) {
@@ -112,7 +153,7 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArgum
     Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group",
          a.antiquant_group_size);
   }
-  const Tensor& w = *a.weight.tensor;
+  const Tensor w = WeightOf(a);
   WeightQuantBody body{};
   body.rows = w.shape[0], body.columns = w.shape[1];
   body.group = a.antiquant_group_size == 0 ? std::max<int64_t>(body.rows, 1) : a.antiquant_group_size;
@@ -124,7 +165,7 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArgum
                     WorkspacePart(a.antiquant_offset.present() ? a.antiquant_offset.tensor->count() * 4 : 0);
   body.inner_at = body.weights_at + WorkspacePart(w.count() * 4);
   body.offset = w.offset, body.row_step = w.strides[0], body.column_step = w.strides[1];
-  body.four_bits = a.weight.dtype() == DType::kI4;
+  body.four_bits = w.dtype == DType::kI4;
   body.x = a.x.binding, body.weight = a.weight.binding, body.out = a.out.binding;
   body.bias = a.bias.present() ? a.bias.binding : -1;
 
@@ -138,6 +179,8 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArgum
   PlanAddProduct(**body.product, args);
   if (a.out.tensor->empty()) return;
   plan.SetWorkspace(static_cast<uint64_t>(body.inner_at) + (*body.product)->workspace_bytes());
+  body.room = {plan, body.rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(body.columns, 1)),
+               2 * body.columns + (body.columns + 3) / 4};
   plan.SetCost((*body.product)->cost() + static_cast<uint64_t>(w.count()));
   plan.SetBody(body);
 }
