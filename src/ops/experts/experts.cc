@@ -1,10 +1,9 @@
 #include "ops/experts/experts.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
-#include "ops/quant/small_numbers.h"
+#include "ops/quant/quant_loops.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -32,15 +31,13 @@ void CheckExpertRank(const Plan& plan, const Operand& operand, int least, int mo
 }
 
 float DivideByLargest(float* values, int64_t n) {
-  float most = 0;
-  for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
-  const float step = most / 127;
-  for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : values[i] / step;
+  const QuantLoops& loops = BestQuantLoops();
+  const QuantRange range = loops.range(values, n);
+  const float step = std::max(range.most, -range.least) / 127;
+  loops.divide(values, step, n);
   return step;
 }
 
-void RoundToBytes(float* values, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) values[i] = RoundedToByte(values[i]);
-}
+void RoundToBytes(float* values, int64_t n) { BestQuantLoops().round(values, 0, n, {-128, 127}); }
 
 }  // namespace belay::ops

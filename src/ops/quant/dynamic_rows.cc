@@ -1,6 +1,5 @@
 // Rows quantised by what is in them, and numbers quantised by given scales, as inference calls it.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "base/parallel.h"
@@ -9,6 +8,7 @@
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/quant/small_out.h"
 #include "ops/scratch.h"
 
@@ -39,14 +39,13 @@ struct DynamicBody {
       const float* by = smooth.Load(frame, std::min<int64_t>(after, smooth.count() - 1), values + n);
       for (int64_t i = 0; i < n; ++i) values[i] *= by[i];
     }
-    float least = n == 0 ? 0 : values[0], most = least;
-    for (int64_t i = 1; i < n; ++i) least = std::min(least, values[i]), most = std::max(most, values[i]);
+    const QuantLoops& loops = BestQuantLoops();
+    const auto [least, most] = shift.present() && n > 0 ? loops.ends(values, n) : loops.range(values, n);
     const float top = y.most();
     const float step = shift.present() ? (most - least) / (2 * top + 1) : std::max(most, -least) / top;
     const float plus = shift.present() && step != 0 ? top - most / step : 0;
-    for (int64_t i = 0; i < n; ++i) {
-      values[i] = std::clamp(std::nearbyint(step == 0 ? 0 : values[i] / step + plus), -top - 1, top);
-    }
+    loops.divide(values, step, n);
+    loops.round(values, plus, n, {-top - 1, top});
     y.Store(frame, row, values, n);
     scale.Set(frame, row, 0, step);
     if (shift.present()) shift.Set(frame, row, 0, plus);

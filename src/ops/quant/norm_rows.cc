@@ -8,6 +8,7 @@
 #include "ops/experts/experts.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
+#include "ops/norm/norm_loops.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
@@ -42,11 +43,12 @@ struct NormBody {
     for (int64_t i = 0; i < n; ++i) values[i] = a[i] + b[i];
     sum.Store(frame, row, values);
     const float* x = sum.Load(frame, row, values);
-    double squares = 0;
-    for (int64_t i = 0; i < n; ++i) squares += static_cast<double>(x[i]) * x[i];
+    const NormLoops<float>& loops = BestNormLoops<float>();
+    double total = 0, squares = 0;
+    loops.deviations(x, 0, n, &total, &squares);
     const auto by = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + epsilon));
     const float* weight = gamma.Load(frame, 0, other);
-    for (int64_t i = 0; i < n; ++i) normal[i] = x[i] * by * weight[i];
+    loops.apply(normal, x, weight, nullptr, 0, by, n);
     if (beta.present()) {
       const float* plus = beta.Load(frame, 0, other);
       for (int64_t i = 0; i < n; ++i) normal[i] += plus[i];

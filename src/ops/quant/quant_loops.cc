@@ -10,6 +10,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace belay::ops {
@@ -118,13 +119,13 @@ void Add(void* to, const void* from_a, const void* from_b, int64_t n, QuantSum s
   }
 }
 
-// Zero is in it; NaN is not seen.
-HWY_ATTR QuantRange RangeOf(const float* x, int64_t n) {
+// `first` is in it; NaN is not seen.
+HWY_ATTR QuantRange RangeWith(float first, const float* x, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   constexpr int kTogether = 4;
   hn::Vec<decltype(d)> least[kTogether], most[kTogether];
-  for (int k = 0; k < kTogether; ++k) least[k] = most[k] = hn::Zero(d);
+  for (int k = 0; k < kTogether; ++k) least[k] = most[k] = hn::Set(d, first);
   const auto take = [&](int k, const float* at) HWY_ATTR {
     const auto v = hn::LoadU(d, at);
     least[k] = hn::IfThenElse(hn::Lt(v, least[k]), v, least[k]);
@@ -143,13 +144,47 @@ HWY_ATTR QuantRange RangeOf(const float* x, int64_t n) {
   return range;
 }
 
+QuantRange RangeOf(const float* x, int64_t n) { return RangeWith(0, x, n); }
+QuantRange EndsOf(const float* x, int64_t n) { return RangeWith(x[0], x, n); }
+
+// Each vector of n elements becomes change(vector).
+template <class Change>
+HWY_ATTR void ChangeEach(float* x, int64_t n, const Change& change) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) StoreSome(change(LoadSome(d, x + i, n - i, 0)), d, x + i, n - i);
+}
+
+HWY_ATTR void DivideRow(float* x, float step, int64_t n) {
+  if (step == 0) {
+    std::fill_n(x, n, 0.0f);
+    return;
+  }
+  const auto by = hn::Set(hn::ScalableTag<float>(), step);
+  ChangeEach(x, n, [&](auto v) HWY_ATTR { return hn::Div(v, by); });
+}
+
+// NaN stays.
+HWY_ATTR void RoundRow(float* x, float zero, int64_t n, QuantRange range) {
+  const hn::ScalableTag<float> d;
+  const auto plus = hn::Set(d, zero), least = hn::Set(d, range.least), most = hn::Set(d, range.most);
+  ChangeEach(x, n, [&](auto v) HWY_ATTR {
+    const auto whole = hn::Round(hn::Add(v, plus));
+    const auto low = hn::IfThenElse(hn::Lt(whole, least), least, whole);
+    return hn::IfThenElse(hn::Gt(low, most), most, low);
+  });
+}
+
 constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
                                  {&Requantize<float>, &Requantize<uint8_t>, &Requantize<int8_t>},
                                  {&Dequantize<float>, &Dequantize<uint8_t>, &Dequantize<int8_t>},
                                  {&DequantizeRows<float>, &DequantizeRows<uint8_t>, &DequantizeRows<int8_t>},
                                  &Add<uint8_t>,
                                  &Add<int8_t>,
-                                 &RangeOf};
+                                 &RangeOf,
+                                 &EndsOf,
+                                 &DivideRow,
+                                 &RoundRow};
 const QuantLoops& QuantLoopsHere() { return kQuantLoops; }
 
 }  // namespace HWY_NAMESPACE

@@ -29,8 +29,12 @@ struct QuantLoops {
   Rows dequantize_rows[3];
   using Sum = void (*)(void* out, const void* a, const void* b, int64_t n, QuantSum sum);
   Sum add_u8, add_i8;
-  // The least and the greatest of n elements and 0.
+  // The least and the greatest of n elements and 0; of n elements, of which there is one.
   QuantRange (*range)(const float* x, int64_t n);
+  QuantRange (*ends)(const float* x, int64_t n);
+  // A row in place: divided by a step, or 0 where that is; the whole numbers nearest to x + zero.
+  void (*divide)(float* x, float step, int64_t n);
+  void (*round)(float* x, float zero, int64_t n, QuantRange range);
 };
 
 const QuantLoops& BestQuantLoops();

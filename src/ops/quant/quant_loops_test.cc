@@ -33,6 +33,43 @@ TEST(Quant, RangesOfEveryLength) {
   simd::SetLevel(9);
 }
 
+// Rows of every length as one number after another would have them; NaN stays.
+TEST(Quant, RowsInPlaceAreThoseOfTheirNumbers) {
+  std::mt19937 rng(33);
+  std::uniform_real_distribution<float> some(-200, 200);
+  for (int level = 0; level <= 2; ++level) {
+    if (simd::SetLevel(level) != level) continue;
+    for (size_t n = 1; n < 70; ++n) {
+      std::vector<float> x(n + 1);
+      for (float& number : x) number = std::nearbyint(some(rng)) / 2;
+      if (n % 6 == 1) x[rng() % n] = NAN;
+      const float step = n % 4 == 0 ? 0 : 0.5f + static_cast<float>(n % 3), zero = static_cast<float>(n % 2);
+      const auto length = static_cast<int64_t>(n);
+      float least = x[0], most = x[0];
+      for (size_t i = 1; i < n; ++i) least = std::min(least, x[i]), most = std::max(most, x[i]);
+      const QuantRange ends = BestQuantLoops().ends(x.data(), length);
+      if (!std::isnan(x[0])) {
+        EXPECT_EQ(ends.least, least) << n;
+        EXPECT_EQ(ends.most, most) << n;
+      }
+      std::vector<float> y = x;
+      BestQuantLoops().divide(y.data(), step, length);
+      BestQuantLoops().round(y.data(), zero, length, {-128, 127});
+      for (size_t i = 0; i < n; ++i) {
+        const float divided = step == 0 ? 0 : x[i] / step;
+        const float wanted = std::clamp(std::nearbyint(divided + zero), -128.0f, 127.0f);
+        if (std::isnan(wanted)) {
+          EXPECT_TRUE(std::isnan(y[i])) << n;
+        } else {
+          EXPECT_EQ(y[i], wanted) << n;
+        }
+      }
+      EXPECT_EQ(y[n], x[n]) << n;
+    }
+  }
+  simd::SetLevel(9);
+}
+
 template <class T>
 void CheckRows(QuantType type, int64_t rows, int64_t n, std::mt19937& rng) {
   std::vector<T> x(static_cast<size_t>(rows * n));
