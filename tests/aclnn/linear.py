@@ -161,7 +161,6 @@ def eights(r: Random, small: np.ndarray) -> Tensor:
     return replace(given((nibbles << np.arange(0, 32, 4)).sum(-1).astype(np.uint32).view(np.int32), 'i32'), dense=True)
 
 
-@TABLE.case('WeightQuantBatchMatmulV2', without='shape')
 def weight_quant(r: Random, form) -> Case:
     dtype, (m, k, n) = r.pick(form.types['x']), r.full(3, 3, 12)
     group = r.pick([0, 0, r.int(1, k)])
@@ -184,6 +183,12 @@ def weight_quant(r: Random, form) -> Case:
     want = Want(value, np.abs(a) @ np.abs(wide) + 1)
     weight = eights(r, weight.data) if packed else weight
     return Case([x, weight, scale, shift, None, None, bias, group, Tensor(dtype, (m, n))], {8: want})
+
+
+@TABLE.case('WeightQuantBatchMatmulV2', without='shape')
+def weight_quant_2(r: Random, form) -> Case:
+    case = weight_quant(r, form)
+    return with_tiles(r, case, 1) if case.arguments[1].dtype == 'i8' and r.chance(0.3) else case
 
 
 @TABLE.case('TriangularSolve')

@@ -143,11 +143,7 @@ kernels::WeightQuantBatchMatmulArguments FirstVersion(const Arguments& a, const 
           .out = a.out};
 }
 
-}  // namespace
-
-namespace kernels {
-
-void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArguments& a) {
+void PlanWeightQuant(Plan& plan, const kernels::WeightQuantBatchMatmulArguments& a) {
   RefuseRequantising(a.quant_scale, a.quant_offset);
   if (a.antiquant_group_size < 0) {
     Fail(tensor::kInvalidArgument, "quant-group", "antiquantGroupSize is {}; it is 0 or the rows of a group",
@@ -185,15 +181,29 @@ void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArgum
   plan.SetBody(body);
 }
 
-void WeightQuantBatchMatmulV3(Plan& plan, DType type, const WeightQuantBatchMatmulV3Arguments& a) {
-  WeightQuantBatchMatmul(plan, type, FirstVersion(a, a.weight));
-}
-
-void WeightQuantBatchMatmulNz(Plan& plan, DType type, const WeightQuantBatchMatmulNzArguments& a) {
+// The same with weights that may lie in a card's tiles.
+template <class Arguments>
+void PlanAnyWeight(Plan& plan, const Arguments& a) {
   Untiled untiled(plan);
   const Operand plain = untiled.Plain(a.weight);
-  WeightQuantBatchMatmul(untiled.inner(), type, FirstVersion(a, plain));
+  PlanWeightQuant(untiled.inner(), FirstVersion(a, plain));
   untiled.Finish();
+}
+
+}  // namespace
+
+namespace kernels {
+
+void WeightQuantBatchMatmul(Plan& plan, DType, const WeightQuantBatchMatmulArguments& a) {
+  PlanAnyWeight(plan, a);
+}
+
+void WeightQuantBatchMatmulV3(Plan& plan, DType, const WeightQuantBatchMatmulV3Arguments& a) {
+  PlanAnyWeight(plan, a);
+}
+
+void WeightQuantBatchMatmulNz(Plan& plan, DType, const WeightQuantBatchMatmulNzArguments& a) {
+  PlanAnyWeight(plan, a);
 }
 
 }  // namespace kernels
