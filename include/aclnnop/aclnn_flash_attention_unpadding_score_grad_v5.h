@@ -1,8 +1,9 @@
 /**
  * The gradients of aclnnFlashAttentionVarLenScoreV5 and dsinkOut, that of sinkIn over all
- * sequences; it may be null. dqRopeOut and dkRopeOut are null or empty. Belay implements this
- * interface on the CPU. A function follows the page of its name in the public API reference;
- * "Page:" gives that page's number where it is known.
+ * sequences; it may be null. softmaxInLayout says how softmaxMax and softmaxSum lie; dqRopeOut and
+ * dkRopeOut come with queryRope and keyInRope. Belay implements this interface on the CPU. A
+ * function follows the page of its name in the public API reference; "Page:" gives that page's
+ * number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,8 +26,9 @@ extern "C" {
 
 /**
  * The gradients of aclnnFlashAttentionVarLenScoreV5 and dsinkOut, that of sinkIn over all
- * sequences; it may be null. dqRopeOut and dkRopeOut are null or empty. Checks the arguments and
- * makes an executor; up to 8 dimensions, any strides.
+ * sequences; it may be null. softmaxInLayout says how softmaxMax and softmaxSum lie; dqRopeOut and
+ * dkRopeOut come with queryRope and keyInRope. Checks the arguments and makes an executor; up to 8
+ * dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -1,8 +1,10 @@
 /**
  * aclnnFlashAttentionVarLenScoreV2 with sinkOptional [headNum], as aclnnFlashAttentionScoreV3 has
- * it, and the softmaxOutLayout of aclnnFlashAttentionVarLenScoreV4. queryRope and keyRope are null
- * or empty. Belay implements this interface on the CPU. A function follows the page of its name in
- * the public API reference; "Page:" gives that page's number where it is known.
+ * it. The elements of queryRope [T, N, r] and keyRope come behind those of the heads of query and
+ * key. With the softmaxOutLayout same_as_input softmaxMaxOut and softmaxSumOut lie as [T, N, 8],
+ * with an empty one as aclnnFlashAttentionVarLenScore has them. Belay implements this interface on
+ * the CPU. A function follows the page of its name in the public API reference; "Page:" gives that
+ * page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -25,8 +27,10 @@ extern "C" {
 
 /**
  * aclnnFlashAttentionVarLenScoreV2 with sinkOptional [headNum], as aclnnFlashAttentionScoreV3 has
- * it, and the softmaxOutLayout of aclnnFlashAttentionVarLenScoreV4. queryRope and keyRope are null
- * or empty. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * it. The elements of queryRope [T, N, r] and keyRope come behind those of the heads of query and
+ * key. With the softmaxOutLayout same_as_input softmaxMaxOut and softmaxSumOut lie as [T, N, 8],
+ * with an empty one as aclnnFlashAttentionVarLenScore has them. Checks the arguments and makes an
+ * executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -397,55 +397,74 @@ def numbers_of(parts, straight: bool) -> np.ndarray:
     return flat.reshape(-1, parts[0].shape[1], 8)
 
 
-def with_ropes(r: Random, tensors: list, wanted: bool) -> list:
-    """Query, key and value with what aclnnFlashAttentionVarLenScoreV5 has between them."""
-    rope = [r.pick([None, Tensor(tensors[0].dtype, (0,))])] if wanted else []
-    return [tensors[0], *rope, tensors[1], *rope, tensors[2]]
+def rope_size(r: Random, query: np.ndarray, fifth: bool) -> int:
+    """How many of the last elements of a head come apart, 0: none."""
+    return r.int(1, query.shape[-1] - 1) if fifth and query.shape[-1] > 1 and query.size and r.chance() else 0
+
+
+def with_ropes(r: Random, arrays: list, dtype: str, fifth: bool, rope: int, make) -> list:
+    """Query, key and value with what aclnnFlashAttentionVarLenScoreV5 has between them: the last `rope` elements of each head."""
+    made = []
+    for array in arrays[:2]:
+        if rope:
+            made += [make(array[..., :-rope], dtype), make(array[..., -rope:], dtype)]
+        else:
+            made += [make(array, dtype), *([r.pick([None, Tensor(dtype, (0,))])] if fifth else [])]
+    return [*made, make(arrays[2], dtype)]
+
+
+def result_like(array: np.ndarray, dtype: str) -> Tensor:
+    return Tensor(dtype, array.shape)
 
 
 def number_layout(r: Random, form) -> tuple[bool, list]:
     """Whether the numbers of rows lie as the query does, and the argument that says so where there is one."""
-    if not form.name.endswith(('V4', 'V5')):
+    if not form.name.endswith('V5'):
         return False, []
     straight = r.chance()
     return straight, [b'same_as_input' if straight else b'']
 
 
-@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2 FlashAttentionVarLenScoreV4 FlashAttentionVarLenScoreV5')
+@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2 FlashAttentionVarLenScoreV5')
 def packed_attention(r: Random, form) -> Case:
     dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
     fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
-    tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
+    arrays = [rows_of([getattr(f, n) for f in fs]) for n in ('query', 'key', 'value')]
+    tensors = with_ropes(r, arrays, dtype, fifth, rope_size(r, arrays[0], fifth), given)
     straight, layout = number_layout(r, form)
     most, total = [numbers_of([getattr(f, n) for f in fs], straight) for n in ('most', 'total')]
     out = rows_of([f.out for f in fs])
-    arguments = [*with_ropes(r, tensors, fifth), slopes, drop, None, mask, *attributes, *layout]
+    arguments = [*tensors, slopes, drop, None, mask, *attributes, *layout]
     at = len(arguments)
     arguments += [Tensor('f32', most.shape), Tensor('f32', most.shape), None, Tensor(dtype, out.shape)]
     return Case(arguments, {at: Want(most, 4.0), at + 1: Want(total, total, loose=2), at + 3: Want(out, 1 / fs[0].keep, loose=2)})
 
 
-@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 FlashAttentionUnpaddingScoreGradV4'
-            ' FlashAttentionUnpaddingScoreGradV5')
+@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 FlashAttentionUnpaddingScoreGradV5')
 def packed_gradient(r: Random, form) -> Case:
     dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
     fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
-    tensors = [given(rows_of([getattr(f, n) for f in fs]), dtype) for n in ('query', 'key', 'value')]
+    arrays = [rows_of([getattr(f, n) for f in fs]) for n in ('query', 'key', 'value')]
+    rope = rope_size(r, arrays[0], fifth)
+    tensors = with_ropes(r, arrays, dtype, fifth, rope, given)
     ys = [exact(f.out, dtype).astype(np.float64) for f in fs]
     dys = [r.array(dtype, y.shape, -1, 1).astype(np.float64) for y in ys]
     parts = [f.gradients(dy, y)[:3] for f, dy, y in zip(fs, dys, ys)]
-    wants = [Want(rows_of([p[i][0] for p in parts]), rows_of([p[i][1] for p in parts]) + 0.05,
-                  loose=4 if dtype == 'f32' else 1) for i in range(3)]
+    sums = [[rows_of([p[i][j] for p in parts]) for j in range(2)] for i in range(3)]
     straight, layout = number_layout(r, form)
     most, total = [given(numbers_of([getattr(f, n) for f in fs], straight), 'f32') for n in ('most', 'total')]
-    arguments = [*with_ropes(r, tensors, fifth), given(rows_of(dys), dtype), slopes, drop, None, mask, most, total, None,
-                 given(rows_of(ys), dtype), *attributes, *(layout if fifth else [])]
+    arguments = [*tensors, given(rows_of(dys), dtype), slopes, drop, None, mask, most, total, None, given(rows_of(ys), dtype),
+                 *attributes, *layout]
     unused = r.pick([None, Tensor(dtype, (0,))]) if r.empty else None
     dslopes = r.tensor('f32', slopes.shape) if slopes and r.chance() else unused  # they stay as they are
-    results = with_ropes(r, [Tensor(dtype, w.value.shape) for w in wants], fifth)
-    at = len(arguments)
-    found = {at + i * (2 if fifth else 1): w for i, w in enumerate(wants)}
-    arguments += [*results, dslopes, *([] if fifth else layout)]
+    loose = 4 if dtype == 'f32' else 1
+    wants = with_ropes(r, list(zip(*sums))[0], dtype, fifth, rope, result_like)
+    found = {}
+    values, scales = [with_ropes(r, [s[j] for s in sums], dtype, fifth, rope, lambda array, _: array) for j in range(2)]
+    for i, (tensor, value, scale) in enumerate(zip(wants, values, scales)):
+        if isinstance(value, np.ndarray):
+            found[len(arguments) + i] = Want(value, scale + 0.05, loose=loose)
+    arguments += [*wants, dslopes]
     if fifth:
         sinks = [f.sink_gradient(dy, y) for f, dy, y in zip(fs, dys, ys)] if fs[0].sink and r.chance(0.8) else None
         if sinks:

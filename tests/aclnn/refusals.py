@@ -62,7 +62,9 @@ ATTENTION = [
     ('other heads', packed(heads=1, most=o(5, 1, 8), sum=o(5, 1, 8))),
     ('numbers of another shape', packed(most=o(2, 5, 8))),
     ('sinks of other heads', packed_with_sinks(sink=t(3))),
-    ('a part for angles', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(7, 1, 2))),
+    ('a part for angles of the query alone', packed_with_sinks(query_rope=t(5, 2, 2))),
+    ('angles of other rows', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(6, 1, 2))),
+    ('angles of other sizes', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(7, 1, 3))),
     ('another layout of the numbers', packed_with_sinks(numbers=b'TND')),
 ]
 CALLS = [

@@ -2,7 +2,8 @@
 // rows.
 #include <algorithm>
 #include <array>
-#include <initializer_list>
+#include <deque>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -161,9 +162,69 @@ struct Packed {
 };
 
 constexpr int kMostBindings = 24;
+// What the members bind behind the function's own: the numbers of rows, the gradients of their sinks, and
+// what is joined.
+constexpr int kNumbersBehind = 0, kSinksBehind = 2, kJoinedBehind = 3, kMostJoined = 4;
+
+using PackedSteps = std::vector<std::unique_ptr<Plan>>;
+
+// Null, or empty without being heads of no rows: there is none.
+bool HasRope(const Operand& rope) {
+  return rope.present() && (rope.shape().rank() == 3 || !rope.tensor->empty());
+}
+
+// Heads whose last elements (of angles) are an operand of their own: they are computed with, or written,
+// joined in the workspace. Refers to itself.
+class JoinedHeads {
+ public:
+  explicit JoinedHeads(Plan& plan) : plan_(plan), binding_(plan.binding_count() + kJoinedBehind) {}
+  JoinedHeads(const JoinedHeads&) = delete;
+
+  // The operand itself where nothing comes behind its heads.
+  Operand Read(const Operand& heads, const Operand& rope) { return Join(heads, rope, &before_, nullptr); }
+  Operand Written(const Operand& heads, const Operand& rope) { return Join(heads, rope, nullptr, &after_); }
+
+  PackedSteps& before() { return before_; }
+  PackedSteps& after() { return after_; }
+  const std::vector<int64_t>& at() const { return at_; }  // in the workspace
+
+ private:
+  Operand Join(const Operand& heads, const Operand& rope, PackedSteps* loads, PackedSteps* stores) {
+    if (!HasRope(rope)) return heads;
+    const Shape &a = heads.shape(), &b = rope.shape();
+    if (a.rank() != 3 || b.rank() != 3 || a[0] != b[0] || a[1] != b[1] || heads.dtype() != rope.dtype()) {
+      Fail(
+          kInvalidArgument, "flash-attention-operand",
+          "{}: {} of {} has shape {}, which does not fit {} of {}, {}: rows, heads and the type are the same",
+          plan_.function(), rope.name, NameOf(rope.dtype()), b.ToString(), heads.name, NameOf(heads.dtype()),
+          a.ToString());
+    }
+    const Tensor& whole =
+        tensors_.emplace_back(tensor::PackedOf(heads.dtype(), Shape{a[0], a[1], a[2] + b[2]}));
+    const Operand joined{&whole, nullptr, binding_++, heads.name};
+    int64_t first = 0;
+    for (const Operand* part : {&heads, &rope}) {
+      Tensor& columns = tensors_.emplace_back(whole);
+      columns.shape.back(0) = part->shape()[2], columns.offset = first;
+      first += columns.shape.back(0);
+      const Operand there = OverPart(joined, columns);
+      auto copy = std::make_unique<Plan>(plan_.function());
+      kernels::Copy(*copy, heads.dtype(), loads != nullptr ? *part : there, loads != nullptr ? there : *part);
+      (loads != nullptr ? loads : stores)->push_back(std::move(copy));
+    }
+    at_.push_back(plan_.AddWorkspace(whole.count() * static_cast<int64_t>(BytesOf(whole.dtype))));
+    return joined;
+  }
+
+  Plan& plan_;
+  int binding_;
+  std::deque<Tensor> tensors_;
+  PackedSteps before_, after_;
+  std::vector<int64_t> at_;
+};
 
 struct PackedBody {
-  std::shared_ptr<const std::vector<std::unique_ptr<Plan>>> members;
+  std::shared_ptr<const PackedSteps> members;
   PackedFloats numbers[2];  // the largest score of each row, and the sum
   int bindings = 0;
   bool writes = false;   // the numbers
@@ -172,19 +233,21 @@ struct PackedBody {
   // The gradient of the sinks of each sequence, and of all of them.
   Scratch<float> sinks_apart;
   PackedFloats sinks;
-  int64_t heads = 0;
+  int64_t heads = 0, sequences = 0;
 
-  // The numbers are where the members look for them behind the function's own bindings, and the gradients of
-  // their sinks behind the numbers.
+  int joined = 0;
+  std::array<int64_t, kMostJoined> joined_at{};  // in the workspace
+
   void operator()(const Frame& frame) const {
-    std::array<char*, kMostBindings + 3> at{};
+    std::array<char*, kMostBindings + kJoinedBehind + kMostJoined> at{};
     std::copy_n(frame.at, bindings, at.begin());
+    char** behind = at.data() + bindings;
     for (int i = 0; i < 2; ++i) {
       const float* packed = writes ? numbers[i].Begin(frame) : numbers[i].Load(frame);
-      at[static_cast<size_t>(bindings + i)] = reinterpret_cast<char*>(const_cast<float*>(packed));
+      behind[kNumbersBehind + i] = reinterpret_cast<char*>(const_cast<float*>(packed));
     }
-    if (sinks.present())
-      at[static_cast<size_t>(bindings + 2)] = reinterpret_cast<char*>(sinks_apart.At(frame));
+    if (sinks.present()) behind[kSinksBehind] = reinterpret_cast<char*>(sinks_apart.At(frame));
+    for (int i = 0; i < joined; ++i) behind[kJoinedBehind + i] = frame.workspace + joined_at[i];
     for (const auto& member : *members) member->Run({at.data(), frame.workspace + inner_at});
     if (sinks.present()) AddSinks(frame);
     if (!writes) return;
@@ -196,7 +259,7 @@ struct PackedBody {
     float* to = sinks.Begin(frame);
     for (int64_t h = 0; h < heads; ++h) {
       double total = 0;
-      for (size_t i = 0; i < members->size(); ++i) total += apart[static_cast<int64_t>(i) * heads + h];
+      for (int64_t i = 0; i < sequences; ++i) total += apart[i * heads + h];
       to[h] = static_cast<float>(total);
     }
     sinks.Finish(frame);
@@ -207,7 +270,7 @@ struct PackedBody {
 // the gradient of its sinks behind them.
 template <class Make>
 void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Operand& sum, bool writes,
-                 const Make& make, const Operand* dsink = nullptr) {
+                 const Make& make, JoinedHeads& joined, const Operand* dsink = nullptr) {
   PackedBody body;
   const Shape wanted{packed.args.query.shape()[0], packed.args.heads, 8};
   for (const Operand* o : {&most, &sum}) CheckFlashOperand(packed.args, *o, DType::kF32, wanted);
@@ -217,18 +280,22 @@ void PlanMembers(Plan& plan, const Packed& packed, const Operand& most, const Op
   body.numbers[0] = PackedFloats(most, flow, plan), body.numbers[1] = PackedFloats(sum, flow, plan);
   body.writes = writes;
   if (dsink != nullptr) {
-    body.heads = packed.args.heads;
+    body.heads = packed.args.heads, body.sequences = static_cast<int64_t>(packed.queries.size());
     body.sinks = PackedFloats(*dsink, Flow::kOut, plan);
-    body.sinks_apart = {plan, static_cast<int64_t>(packed.queries.size()) * body.heads};
+    body.sinks_apart = {plan, body.sequences * body.heads};
   }
-  auto members = std::make_shared<std::vector<std::unique_ptr<Plan>>>();
-  uint64_t cost = 500, inner = 0;
+  body.joined = static_cast<int>(joined.at().size());
+  std::ranges::copy(joined.at(), body.joined_at.begin());
+  auto members = std::make_shared<PackedSteps>(std::move(joined.before()));
   for (size_t i = 0; i < packed.queries.size(); ++i) {
-    auto member = std::make_unique<Plan>(plan.function());
-    make(i, *member, body.bindings);
+    members->push_back(std::make_unique<Plan>(plan.function()));
+    make(i, *members->back(), body.bindings);
+  }
+  std::ranges::move(joined.after(), std::back_inserter(*members));
+  uint64_t cost = 500, inner = 0;
+  for (const auto& member : *members) {
     cost += member->cost();
     inner = std::max(inner, member->workspace_bytes());
-    members->push_back(std::move(member));
   }
   body.members = members;
   body.inner_at = plan.AddWorkspace(static_cast<int64_t>(inner));  // they have it one after another
@@ -300,30 +367,32 @@ NumberLayout LayoutOfNumbers(const Plan& plan, const Arguments& a) {
        layout);
 }
 
-// Angles come with the heads of query and key.
-void RefuseRopes(const Plan& plan, std::initializer_list<const Operand*> ropes) {
-  for (const Operand* rope : ropes) {
-    if (!IsGiven(*rope)) continue;
-    Fail(kInvalidArgument, "flash-attention",
-         "{}: {} is not there yet; append it to the heads of the query or key", plan.function(), rope->name);
-  }
+// Of the parts for angles all are given, or none.
+void CheckRopes(const Plan& plan, const Operand& query, const Operand& other) {
+  if (HasRope(query) == HasRope(other)) return;
+  Fail(kInvalidArgument, "flash-attention", "{}: one of {} and {} is given without the other",
+       plan.function(), query.name, other.name);
 }
 
 void PlanPacked(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
                 std::span<const int64_t> key_ends, const Operand& most, const Operand& sum,
-                const Operand& out, NumberLayout layout) {
+                const Operand& out, NumberLayout layout, JoinedHeads& joined) {
   const Packed packed(args, query_ends, key_ends, layout);
   CheckFlashOperand(args, out, args.query.dtype(),
                     Shape{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]});
-  PlanMembers(plan, packed, most, sum, true, [&](size_t i, Plan& member, int numbers) {
-    const PackedMember m(packed, i);
-    const Tensor o = RowsOf(*out.tensor, packed.queries[i]);
-    PlanFlash(member, m.args, m.Numbers(numbers, most), m.Numbers(numbers + 1, sum), OverPart(out, o));
-  });
+  PlanMembers(
+      plan, packed, most, sum, true,
+      [&](size_t i, Plan& member, int numbers) {
+        const PackedMember m(packed, i);
+        const Tensor o = RowsOf(*out.tensor, packed.queries[i]);
+        PlanFlash(member, m.args, m.Numbers(numbers, most), m.Numbers(numbers + 1, sum), OverPart(out, o));
+      },
+      joined);
 }
 
 void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64_t> query_ends,
-                        std::span<const int64_t> key_ends, const FlashGradients& g, NumberLayout layout) {
+                        std::span<const int64_t> key_ends, const FlashGradients& g, NumberLayout layout,
+                        JoinedHeads& joined) {
   const Packed packed(args, query_ends, key_ends, layout);
   const Shape result{args.query.shape()[0], args.query.shape()[1], args.value.shape()[2]};
   for (const Operand* o : {&g.dy, &g.y}) CheckFlashOperand(args, *o, args.query.dtype(), result);
@@ -338,7 +407,7 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
   const Operand none{nullptr, nullptr, -1, g.dshift.name};
   const auto make = [&](size_t i, Plan& member, int numbers) {
     const PackedMember m(packed, i);
-    const Operand dsink = sinks ? m.Sinks(numbers + 2, *g.dsink) : none;
+    const Operand dsink = sinks ? m.Sinks(numbers + kSinksBehind, *g.dsink) : none;
     const Span &rows = packed.queries[i], &columns = packed.keys[i];
     const Tensor gy = RowsOf(*g.dy.tensor, rows), was = RowsOf(*g.y.tensor, rows),
                  gq = RowsOf(*g.dq.tensor, rows), gk = RowsOf(*g.dk.tensor, columns),
@@ -348,19 +417,31 @@ void PlanPackedGradient(Plan& plan, const FlashArgs& args, std::span<const int64
         {OverPart(g.dy, gy), OverPart(g.y, was), m.Numbers(numbers, g.most), m.Numbers(numbers + 1, g.sum),
          OverPart(g.dq, gq), OverPart(g.dk, gk), OverPart(g.dv, gv), none, &dsink});
   };
-  PlanMembers(plan, packed, g.most, g.sum, false, make, sinks ? g.dsink : nullptr);
+  PlanMembers(plan, packed, g.most, g.sum, false, make, joined, sinks ? g.dsink : nullptr);
 }
 
 template <class Arguments>
-void PlanPackedForward(Plan& plan, const Arguments& a) {
+void PlanPackedForward(Plan& plan, Arguments a) {
+  JoinedHeads joined(plan);
+  if constexpr (requires { a.query_rope; }) {
+    CheckRopes(plan, a.query_rope, a.key_rope);
+    a.query = joined.Read(a.query, a.query_rope), a.key = joined.Read(a.key, a.key_rope);
+  }
   PlanPacked(plan, TakeFlash(plan, a, a.key, a.real_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out, LayoutOfNumbers(plan, a));
+             a.softmax_max_out, a.softmax_sum_out, a.attention_out_out, LayoutOfNumbers(plan, a), joined);
 }
 
 template <class Arguments>
-void PlanPackedBackward(Plan& plan, const Arguments& a) {
+void PlanPackedBackward(Plan& plan, Arguments a) {
+  JoinedHeads joined(plan);
+  if constexpr (requires { a.query_rope; }) {
+    CheckRopes(plan, a.query_rope, a.key_in_rope);
+    CheckRopes(plan, a.query_rope, a.dq_rope_out), CheckRopes(plan, a.query_rope, a.dk_rope_out);
+    a.query = joined.Read(a.query, a.query_rope), a.key_in = joined.Read(a.key_in, a.key_in_rope);
+    a.dq_out = joined.Written(a.dq_out, a.dq_rope_out), a.dk_out = joined.Written(a.dk_out, a.dk_rope_out);
+  }
   PlanPackedGradient(plan, TakeFlash(plan, a, a.key_in, a.pse_shift), a.actual_seq_q_len, a.actual_seq_kv_len,
-                     TakeFlashGradients(a), LayoutOfNumbers(plan, a));
+                     TakeFlashGradients(a), LayoutOfNumbers(plan, a), joined);
 }
 
 }  // namespace
@@ -375,12 +456,7 @@ void FlashAttentionVarLenScoreV2(Plan& plan, DType, const FlashAttentionVarLenSc
   PlanPackedForward(plan, a);
 }
 
-void FlashAttentionVarLenScoreV4(Plan& plan, DType, const FlashAttentionVarLenScoreV4Arguments& a) {
-  PlanPackedForward(plan, a);
-}
-
 void FlashAttentionVarLenScoreV5(Plan& plan, DType, const FlashAttentionVarLenScoreV5Arguments& a) {
-  RefuseRopes(plan, {&a.query_rope, &a.key_rope});
   PlanPackedForward(plan, a);
 }
 
@@ -393,14 +469,8 @@ void FlashAttentionUnpaddingScoreGradV2(Plan& plan, DType,
   PlanPackedBackward(plan, a);
 }
 
-void FlashAttentionUnpaddingScoreGradV4(Plan& plan, DType,
-                                        const FlashAttentionUnpaddingScoreGradV4Arguments& a) {
-  PlanPackedBackward(plan, a);
-}
-
 void FlashAttentionUnpaddingScoreGradV5(Plan& plan, DType,
                                         const FlashAttentionUnpaddingScoreGradV5Arguments& a) {
-  RefuseRopes(plan, {&a.query_rope, &a.key_in_rope, &a.dq_rope_out, &a.dk_rope_out});
   PlanPackedBackward(plan, a);
 }
 
