@@ -397,19 +397,21 @@ def numbers_of(parts, straight: bool) -> np.ndarray:
     return flat.reshape(-1, parts[0].shape[1], 8)
 
 
-def rope_size(r: Random, query: np.ndarray, fifth: bool) -> int:
-    """How many of the last elements of a head come apart, 0: none."""
-    return r.int(1, query.shape[-1] - 1) if fifth and query.shape[-1] > 1 and query.size and r.chance() else 0
+def rope_size(r: Random, query: np.ndarray, form) -> int | None:
+    """How many of the last elements of a head come apart, 0: none; None where they cannot."""
+    if not form.name.endswith(('V3', 'V5')):
+        return None
+    return r.int(1, query.shape[-1] - 1) if query.shape[-1] > 1 and query.size and r.chance() else 0
 
 
-def with_ropes(r: Random, arrays: list, dtype: str, fifth: bool, rope: int, make) -> list:
-    """Query, key and value with what aclnnFlashAttentionVarLenScoreV5 has between them: the last `rope` elements of each head."""
+def with_ropes(arrays: list, dtype: str, rope: int | None, make) -> list:
+    """Query, key and value with what aclnnFlashAttentionVarLenScoreV3 has between them: the last `rope` elements of each head."""
     made = []
     for array in arrays[:2]:
         if rope:
             made += [make(array[..., :-rope], dtype), make(array[..., -rope:], dtype)]
         else:
-            made += [make(array, dtype), *([r.pick([None, Tensor(dtype, (0,))])] if fifth else [])]
+            made += [make(array, dtype), *([] if rope is None else [Tensor(dtype, (0,))])]
     return [*made, make(arrays[2], dtype)]
 
 
@@ -425,12 +427,12 @@ def number_layout(r: Random, form) -> tuple[bool, list]:
     return straight, [b'same_as_input' if straight else b'']
 
 
-@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2 FlashAttentionVarLenScoreV5')
+@TABLE.case('FlashAttentionVarLenScore FlashAttentionVarLenScoreV2 FlashAttentionVarLenScoreV3 FlashAttentionVarLenScoreV5')
 def packed_attention(r: Random, form) -> Case:
     dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
-    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
+    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V3', 'V5')), fifth)
     arrays = [rows_of([getattr(f, n) for f in fs]) for n in ('query', 'key', 'value')]
-    tensors = with_ropes(r, arrays, dtype, fifth, rope_size(r, arrays[0], fifth), given)
+    tensors = with_ropes(arrays, dtype, rope_size(r, arrays[0], form), given)
     straight, layout = number_layout(r, form)
     most, total = [numbers_of([getattr(f, n) for f in fs], straight) for n in ('most', 'total')]
     out = rows_of([f.out for f in fs])
@@ -440,13 +442,14 @@ def packed_attention(r: Random, form) -> Case:
     return Case(arguments, {at: Want(most, 4.0), at + 1: Want(total, total, loose=2), at + 3: Want(out, 1 / fs[0].keep, loose=2)})
 
 
-@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 FlashAttentionUnpaddingScoreGradV5')
+@TABLE.case('FlashAttentionUnpaddingScoreGrad FlashAttentionUnpaddingScoreGradV2 FlashAttentionUnpaddingScoreGradV3'
+            ' FlashAttentionUnpaddingScoreGradV5')
 def packed_gradient(r: Random, form) -> Case:
     dtype, fifth = r.pick(form.types['query']), form.name.endswith('V5')
-    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V5')), fifth)
+    fs, (slopes, drop, mask, attributes) = packed_sequences(r, dtype, form.name.endswith(('V2', 'V3', 'V5')), fifth)
     arrays = [rows_of([getattr(f, n) for f in fs]) for n in ('query', 'key', 'value')]
-    rope = rope_size(r, arrays[0], fifth)
-    tensors = with_ropes(r, arrays, dtype, fifth, rope, given)
+    rope = rope_size(r, arrays[0], form)
+    tensors = with_ropes(arrays, dtype, rope, given)
     ys = [exact(f.out, dtype).astype(np.float64) for f in fs]
     dys = [r.array(dtype, y.shape, -1, 1).astype(np.float64) for y in ys]
     parts = [f.gradients(dy, y)[:3] for f, dy, y in zip(fs, dys, ys)]
@@ -458,13 +461,13 @@ def packed_gradient(r: Random, form) -> Case:
     unused = r.pick([None, Tensor(dtype, (0,))]) if r.empty else None
     dslopes = r.tensor('f32', slopes.shape) if slopes and r.chance() else unused  # they stay as they are
     loose = 4 if dtype == 'f32' else 1
-    wants = with_ropes(r, list(zip(*sums))[0], dtype, fifth, rope, result_like)
+    results = with_ropes(list(zip(*sums))[0], dtype, rope, result_like)
     found = {}
-    values, scales = [with_ropes(r, [s[j] for s in sums], dtype, fifth, rope, lambda array, _: array) for j in range(2)]
-    for i, (tensor, value, scale) in enumerate(zip(wants, values, scales)):
+    values, scales = [with_ropes([s[j] for s in sums], dtype, rope, lambda array, _: array) for j in range(2)]
+    for i, (value, scale) in enumerate(zip(values, scales)):
         if isinstance(value, np.ndarray):
             found[len(arguments) + i] = Want(value, scale + 0.05, loose=loose)
-    arguments += [*wants, dslopes]
+    arguments += [*results, dslopes]
     if fifth:
         sinks = [f.sink_gradient(dy, y) for f, dy, y in zip(fs, dys, ys)] if fs[0].sink and r.chance(0.8) else None
         if sinks:

@@ -456,6 +456,10 @@ void FlashAttentionVarLenScoreV2(Plan& plan, DType, const FlashAttentionVarLenSc
   PlanPackedForward(plan, a);
 }
 
+void FlashAttentionVarLenScoreV3(Plan& plan, DType, const FlashAttentionVarLenScoreV3Arguments& a) {
+  PlanPackedForward(plan, a);
+}
+
 void FlashAttentionVarLenScoreV5(Plan& plan, DType, const FlashAttentionVarLenScoreV5Arguments& a) {
   PlanPackedForward(plan, a);
 }
@@ -466,6 +470,11 @@ void FlashAttentionUnpaddingScoreGrad(Plan& plan, DType, const FlashAttentionUnp
 
 void FlashAttentionUnpaddingScoreGradV2(Plan& plan, DType,
                                         const FlashAttentionUnpaddingScoreGradV2Arguments& a) {
+  PlanPackedBackward(plan, a);
+}
+
+void FlashAttentionUnpaddingScoreGradV3(Plan& plan, DType,
+                                        const FlashAttentionUnpaddingScoreGradV3Arguments& a) {
   PlanPackedBackward(plan, a);
 }
 
