@@ -55,6 +55,16 @@ std::vector<ConvPart> CutBatch(const ConvGeometry& whole, int64_t width) {
   return parts;
 }
 
+// How many pieces an image's only dimension is cut into, so that none is much longer than that.
+int64_t LongRowPieces(const ConvGeometry& g, int64_t longest_row) {
+  constexpr double kWorthACall = 1e6;  // about 8 us
+  constexpr int64_t kMostParts = 256;
+  if (longest_row == 0 || OuterDimension(g) != 2 || g.kernel[2] == 1 || g.out[2] <= longest_row) return 1;
+  const auto by_work = static_cast<int64_t>(ConvFlops(g) / static_cast<double>(g.batch) / kWorthACall);
+  const int64_t pieces = std::min((g.out[2] + longest_row - 1) / longest_row, by_work);
+  return std::max<int64_t>(std::min(pieces, kMostParts / g.batch), 1);
+}
+
 }  // namespace
 
 int64_t ConvProducts(const ConvGeometry& g) {
@@ -118,20 +128,6 @@ std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
   }
   return parts;
 }
-
-namespace {
-
-// How many pieces an image's only dimension is cut into, so that none is much longer than that.
-int64_t LongRowPieces(const ConvGeometry& g, int64_t longest_row) {
-  constexpr double kWorthACall = 1e6;  // about 8 us
-  constexpr int64_t kMostParts = 256;
-  if (longest_row == 0 || OuterDimension(g) != 2 || g.kernel[2] == 1 || g.out[2] <= longest_row) return 1;
-  const auto by_work = static_cast<int64_t>(ConvFlops(g) / static_cast<double>(g.batch) / kWorthACall);
-  const int64_t pieces = std::min((g.out[2] + longest_row - 1) / longest_row, by_work);
-  return std::max<int64_t>(std::min(pieces, kMostParts / g.batch), 1);
-}
-
-}  // namespace
 
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row) {
   constexpr double kWorthCutting = 2e6;  // about 15 us

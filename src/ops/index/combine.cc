@@ -118,8 +118,6 @@ void Combiner::operator()(char* to, const char* from, int64_t n) const {
   switch (compute_) {
     case DType::kF32:
       return Blocks<float>(to, from, n);
-    case DType::kF64:
-      return Blocks<double>(to, from, n);
     case DType::kC64:
       return Complex(to, from, n);
     default:

@@ -1,7 +1,6 @@
 #include "ops/index/compress.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/parallel.h"
 #include "ops/layout/checks.h"
@@ -11,17 +10,6 @@
 
 namespace belay::ops {
 namespace {
-
-// Whether a place is kept nobody foresees: each is written where the next belongs that is.
-template <class T>
-void KeepEach(char* out, const char* in, const uint8_t* condition, int64_t kept) {
-  T value;
-  for (int64_t i = 0, k = 0; k < kept; ++i) {
-    std::memcpy(&value, in + i * int64_t{sizeof(T)}, sizeof(T));
-    std::memcpy(out + k * int64_t{sizeof(T)}, &value, sizeof(T));
-    k += condition[i] != 0;
-  }
-}
 
 struct CompressBody {
   Scratch<int64_t> offsets;  // of the places that are kept, in bytes
@@ -33,10 +21,7 @@ struct CompressBody {
     char* out = frame.at[bindings[0]] + starts[0];
     const char* in = frame.at[bindings[1]] + starts[1];
     const auto* condition = reinterpret_cast<const uint8_t*>(frame.at[bindings[2]] + starts[2]);
-    if (rows == 1 && bytes == 1) return KeepEach<uint8_t>(out, in, condition, kept);
-    if (rows == 1 && bytes == 2) return KeepEach<uint16_t>(out, in, condition, kept);
-    if (rows == 1 && bytes == 4) return KeepEach<uint32_t>(out, in, condition, kept);
-    if (rows == 1 && bytes == 8) return KeepEach<uint64_t>(out, in, condition, kept);
+    if (rows == 1 && bytes <= 8) return KeepRow(out, in, condition, kept, bytes);
     int64_t* place = offsets.At(frame);
     for (int64_t i = 0, k = 0; k < kept; ++i) {
       place[k] = i * bytes;

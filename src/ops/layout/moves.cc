@@ -72,6 +72,17 @@ void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offset
   });
 }
 
+void KeepRow(char* dst, const char* src, const uint8_t* condition, int64_t kept, int64_t bytes) {
+  WithSize(bytes, [=](auto element) {
+    const int64_t size = element.size();
+    // Whether one is kept nobody foresees: each is written where the next belongs that is.
+    for (int64_t i = 0, k = 0; k < kept; ++i) {
+      Move(dst + k * size, src + i * size, element);
+      k += condition[i] != 0;
+    }
+  });
+}
+
 void RepeatRow(char* dst, const char* src, int64_t n, int64_t times, int64_t bytes) {
   WithSize(bytes, [=](auto element) {
     const int64_t size = element.size();

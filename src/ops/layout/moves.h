@@ -15,6 +15,9 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
 // The same with a place in `src` for each element: offsets in bytes.
 void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes);
 
+// Of packed elements the first `kept` whose condition is not 0, packed.
+void KeepRow(char* dst, const char* src, const uint8_t* condition, int64_t kept, int64_t bytes);
+
 // Each of n packed elements as often as `times` says, packed.
 void RepeatRow(char* dst, const char* src, int64_t n, int64_t times, int64_t bytes);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -24,14 +23,6 @@ struct Pair {
 
 Pair PairOf(const Tensor& out, const Tensor& in, int dim) {
   return {out.shape[dim], tensor::StepOf(out, dim), tensor::StepOf(in, dim)};
-}
-
-// Elements of one place, for all members: each has its own to come from.
-template <class T>
-void PickEach(char* out, int64_t out_step, const char* in, int64_t in_step, const int64_t* sources,
-              int64_t seq_step, int64_t n) {
-  for (int64_t b = 0; b < n; ++b)
-    std::memcpy(out + b * out_step, in + b * in_step + sources[b] * seq_step, sizeof(T));
 }
 
 struct ReverseSequenceBody {
@@ -77,29 +68,21 @@ struct ReverseSequenceBody {
   // One element of the sequence, for all members.
   void Step(char* out, const char* in, std::span<const int64_t> counts, int64_t t) const {
     constexpr int64_t kSome = 256;
-    int64_t sources[kSome];
+    int64_t sources[kSome];  // of the members, in bytes
     for (int64_t first = 0; first < batch.size; first += kSome) {
       const int64_t n = std::min(kSome, batch.size - first);
       for (int64_t b = 0; b < n; ++b) {
         const int64_t count = counts[static_cast<size_t>(first + b)];
-        sources[b] = t < count ? count - 1 - t : t;
+        sources[b] = (first + b) * batch.in_step + (t < count ? count - 1 - t : t) * seq.in_step;
       }
-      Members(out + t * seq.out_step + first * batch.out_step, in + first * batch.in_step, sources, n);
+      Members(out + t * seq.out_step + first * batch.out_step, in, sources, n);
     }
   }
 
   void Members(char* out, const char* in, const int64_t* sources, int64_t n) const {
-    const auto pick = [&](auto element) {
-      PickEach<decltype(element)>(out, batch.out_step, in, batch.in_step, sources, seq.in_step, n);
-    };
-    if (row.size == 1 && bytes == 1) return pick(uint8_t{});
-    if (row.size == 1 && bytes == 2) return pick(uint16_t{});
-    if (row.size == 1 && bytes == 4) return pick(uint32_t{});
-    if (row.size == 1 && bytes == 8) return pick(uint64_t{});
-    for (int64_t b = 0; b < n; ++b) {
-      MoveRow(out + b * batch.out_step, row.out_step, in + b * batch.in_step + sources[b] * seq.in_step,
-              row.in_step, row.size, bytes);
-    }
+    if (row.size == 1) return PickRow(out, batch.out_step, in, sources, n, bytes);
+    for (int64_t b = 0; b < n; ++b)
+      MoveRow(out + b * batch.out_step, row.out_step, in + sources[b], row.in_step, row.size, bytes);
   }
 };
 

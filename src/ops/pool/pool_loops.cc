@@ -57,6 +57,14 @@ void Scale(T* x, T factor, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] *= factor;
 }
 
+// each(at) for all that the window sees, from x on.
+template <class T, class Each>
+void ForWindow(const T* x, const PoolWindow& w, const Each& each) {
+  for (int64_t r = 0; r < w.rows; ++r) {
+    for (int64_t k = 0; k < w.columns; ++k) each(x + r * w.row_step + k * w.column_step);
+  }
+}
+
 // Four at a time, which do not wait for each other; NaN is looked for beside, as it may lose against a
 // number.
 template <class T>
@@ -86,9 +94,7 @@ HWY_ATTR void MaxWindow(T* to, const T* x, const PoolWindow& w, int64_t n) {
     hn::StoreU(hn::IfThenElse(bad, hn::Set(d, std::numeric_limits<T>::quiet_NaN()), most), d, to + c);
   }
   if (c == n) return;
-  for (int64_t r = 0; r < w.rows; ++r) {
-    for (int64_t k = 0; k < w.columns; ++k) Max(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
-  }
+  ForWindow(x + c, w, [=](const T* at) { Max(to + c, at, n - c); });
 }
 
 template <class T>
@@ -109,9 +115,7 @@ HWY_ATTR void AddWindow(T* to, const T* x, const PoolWindow& w, int64_t n) {
     hn::StoreU(second, d, to + c + lanes);
   }
   if (c == n) return;
-  for (int64_t r = 0; r < w.rows; ++r) {
-    for (int64_t k = 0; k < w.columns; ++k) Add(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
-  }
+  ForWindow(x + c, w, [=](const T* at) { Add(to + c, at, n - c); });
 }
 
 // Bytes have no NaN.
@@ -129,9 +133,7 @@ HWY_ATTR void MaxWindowOfBytes(T* to, const T* x, const PoolWindow& w, int64_t n
     hn::StoreU(most, d, to + c);
   }
   if (c == n) return;
-  for (int64_t r = 0; r < w.rows; ++r) {
-    for (int64_t k = 0; k < w.columns; ++k) Max(to + c, x + r * w.row_step + k * w.column_step + c, n - c);
-  }
+  ForWindow(x + c, w, [=](const T* at) { Max(to + c, at, n - c); });
 }
 
 template <class T>

@@ -531,10 +531,6 @@ bool PlanBytes(Plan& plan, const Reduction& how, DType type, const Operand& self
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 // Of dimensions of one element: what is folded of it is the element.
 bool PlanSingles(Plan& plan, const Reduction& how, DType type, const Operand& self, uint32_t mask,
                  const Operand& out) {
