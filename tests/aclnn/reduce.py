@@ -208,7 +208,7 @@ def bincount(r: Random, form) -> Case:
     x = r.tensor(r.pick(form.types['self']), (n,), 0, most)
     weights = r.tensor(r.pick(form.types['weights']), (n,)) if r.chance() else None
     length = r.int(0, 8)
-    size = max(length, int(x.data.max(initial=-1)) + 1) + r.int(0, 2)
+    size = max(length, int(x.data.astype(np.int64).max(initial=-1)) + 1) + r.int(0, 2)
     of_each = np.ones(n) if weights is None else weights.data.astype(np.float64)
     value, scale = [np.bincount(x.data.astype(np.int64), w, size) for w in (of_each, np.abs(of_each))]
     return Case([x, weights, length, Tensor(r.pick(form.types['out']), (size,))], {3: Want(value, scale)})
