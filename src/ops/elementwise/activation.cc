@@ -36,7 +36,7 @@
   X(Gelu, T(0.5) * a * (1 + Erf(a * T(0.70710678118654752))))                       \
   X(GeluTanh, a* Sigmoid(T(1.5957691216057308) * (a + T(0.044715) * a * a * a)))
 #define BELAY_FLOAT_SCALAR_FUNCTIONS(X)                                             \
-  X(LogSigmoid, (a < 0 ? a : T{0}) - Log1pOfUnit(Exp(-std::fabs(a))))               \
+  X(LogSigmoid, (a < 0 ? a : T{0}) - Log1pOfUnit(ExpOrZero(-std::fabs(a))))               \
   X(Mish, a > 20 ? a : Ratio(Exp(a > 20 ? T{20} : a), a))                           \
   X(Softsign, a / (1 + std::fabs(a)))
 #define BELAY_FLOAT_FUNCTIONS(X) BELAY_FLOAT_VECTOR_FUNCTIONS(X) BELAY_FLOAT_SCALAR_FUNCTIONS(X)
@@ -45,7 +45,7 @@
   X(ExpOf, Exp(p * a + q))                                                          \
   X(LogOf, Log(p * a + q) * r)                                                      \
   X(Elu, q * (a > 0 ? a : p * Expm1(r * a)))                                        \
-  X(Softplus, p* a > q ? a : ((p * a > 0 ? p * a : T{0}) + Log1pOfUnit(Exp(-std::fabs(p * a)))) * r) \
+  X(Softplus, p* a > q ? a : ((p * a > 0 ? p * a : T{0}) + Log1pOfUnit(ExpOrZero(-std::fabs(p * a)))) * r) \
   X(HardSigmoid, Between01(p * a + q))                                              \
   X(HardSwish, a* Between01(a * T(1.0 / 6) + T(0.5)))
 // clang-format on

@@ -77,11 +77,20 @@ inline float Exp(float x) {
   return FloatOf(BitsOf(reduced.Rest() + 1.0f) + half) * FloatOf(whole - half + 0x3f800000u);
 }
 
+// Of x <= 0, and 0 where that is too small to be a normal number: those cost some processors a hundred times
+// as much.
+inline float ExpOrZero(float x) {
+  const float value = Reduced(x < -87.0f ? -87.0f : x).Normal();
+  return x < -87.0f ? 0.0f : x != x ? x : value;
+}
+
+// 2^n (e^r - 1) + (2^n - 1), halved on the way, as 2^n can lie beyond the end of the exponents.
 inline float Expm1(float x) {
-  const float near = x < -0.34f ? 0.0f : x > 0.34f ? 0.0f : x;
-  const float square = near * near, small = MulAdd(ExpTail(near, square), square, near);
-  const float large = Exp(x) - 1.0f;
-  return std::fabs(x) < 0.34f ? small : large;
+  x = x > 89.0f ? 89.0f : x;
+  x = x < -40.0f ? -40.0f : x;
+  const Reduced reduced(x);
+  const float half = FloatOf((BitsOf(reduced.shifted) << 23) + 0x3f000000u);
+  return 2.0f * MulAdd(half, reduced.Rest(), half - 0.5f);
 }
 
 // P(f), where log(1 + f) = f - f^2 / 2 + f^3 P(f) for 1 + f in [sqrt(1/2), sqrt(2)).
@@ -120,12 +129,12 @@ inline float Log1p(float x) {
   return u == std::numeric_limits<float>::infinity() ? u : u == 0.0f ? Log(u) : value;
 }
 
-// The same for x in [0, 1], where nothing is rounded on the way: 1 + x = 2^e (1 + f) with e 0 or 1.
+// The same for x in [0, 1], where nothing is rounded on the way: 1 + x = 2^e (1 + f) with e 0 or 1. The
+// square of a small f, which need not be a normal number, is only in the middle of a sum.
 inline float Log1pOfUnit(float x) {
   const bool upper = x > 0.41421356f;
-  const float f = upper ? MulAdd(0.5f, x, -0.5f) : x, square = f * f;
-  const float low = MulAdd(-0.5f, square, MulAdd(LogTail(f) * f, square, upper ? 1.42860682e-6f : 0.0f));
-  return (upper ? 0.693145751953125f : 0.0f) + (f + low);
+  const float f = upper ? MulAdd(0.5f, x, -0.5f) : x, rest = MulAdd(LogTail(f), f, -0.5f) * f;
+  return (upper ? 0.693145751953125f : 0.0f) + MulAdd(rest, f, f + (upper ? 1.42860682e-6f : 0.0f));
 }
 
 // t / (t + 2) of t = e^(2 |x|) - 1; from 9.1 on it is 1.
@@ -191,6 +200,7 @@ inline double Exp(double x) {
                        DoubleOf(reduced.exponent() - half + 0x3ff0000000000000u);
   return x != x ? x : value;
 }
+inline double ExpOrZero(double x) { return Exp(x); }
 inline double Expm1(double x) { return std::expm1(x); }
 inline double Log(double x) { return std::log(x); }
 inline double Log1p(double x) { return std::log1p(x); }

@@ -124,6 +124,25 @@ TEST_P(Pointwise, SpecialValues) {
   EXPECT_EQ(At(kernels::Round, -1.5f), -2);
 }
 
+// Of each result, however small: what is subtracted from an exponential has lost its digits by then.
+TEST_P(Pointwise, SmallResultsHaveTheirDigits) {
+  for (float x : {1e-38f, -1e-30f, 1e-20f, -3e-5f, 0.2f, -0.34f, 0.35f, 0.36f, -0.5f, 1.03f, -1.04f, 17.0f,
+                  -16.0f, 88.0f, 88.72f}) {
+    const double expm1 = std::expm1(static_cast<double>(x));
+    EXPECT_NEAR(At(kernels::Expm1, x) / expm1, 1, 3e-7) << x;
+    const float size = std::min(std::fabs(x), 80.0f);
+    EXPECT_NEAR(At(kernels::LogSigmoid, size) / -std::log1p(std::exp(-static_cast<double>(size))), 1, 3e-7)
+        << size;
+  }
+  EXPECT_EQ(At(kernels::Expm1, 89), INFINITY);
+  EXPECT_EQ(At(kernels::Expm1, INFINITY), INFINITY);
+  EXPECT_EQ(At(kernels::Expm1, -INFINITY), -1);
+  EXPECT_TRUE(std::isnan(At(kernels::Expm1, NAN)));
+  EXPECT_TRUE(std::isnan(At(kernels::LogSigmoid, NAN)));
+  EXPECT_EQ(At(kernels::LogSigmoid, INFINITY), 0);
+  EXPECT_EQ(At(kernels::LogSigmoid, 90), 0);
+}
+
 TEST_P(Pointwise, ExponentialsOfDoubles) {
   const std::vector<double> values = {0,      1e-300, -1e-10, 0.3,      -0.34,     0.35,   -1,  9.7,
                                       -19.9,  20.1,   300,    -707.9,   709.7,     709.79, 1e4, -720,
