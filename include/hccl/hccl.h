@@ -61,6 +61,28 @@ HcclResult HcclCommInitRootInfoConfig(
     HcclComm *comm);
 
 /**
+ * As HcclGetRootInfo, for one of several roots: the root infos of all of them go to
+ * HcclCommInitRootInfoScalable.
+ * Errors: 1: a setting that names an interface or ports cannot be used; 8: the system gave no
+ * socket; 19: nothing can listen at the address and ports that the settings name.
+ */
+HcclResult HcclGetRootInfoScalable(HcclRootInfo *rootInfo);
+
+/**
+ * As HcclCommInitRootInfoConfig, with the root infos of nRoots roots, in the same order on all
+ * ranks. All ranks meet at the first, which knows a thousand of them in half a second; the others
+ * end when their process calls this. reserved is 0.
+ * Errors: 1: as HcclCommInitRootInfoConfig, or nRoots is not from 1 to nRanks, or reserved is not
+ * 0; 5: BELAY_COLLECTIVE_ENGINE names an engine that is not there; 8: the system gave no socket or
+ * thread; 9: ranks are missing; the message names them; 11: nobody is there at the meeting point;
+ * 13: a connection brought what cannot be; 15: the thread has no context; 19: nothing can listen at
+ * the address and ports that the settings name; 21: another rank ended meanwhile.
+ */
+HcclResult HcclCommInitRootInfoScalable(
+    uint32_t nRanks, uint32_t nRoots, const HcclRootInfo *rootInfoList, uint32_t rank, uint32_t
+    reserved, const HcclCommConfig *config, HcclComm *comm);
+
+/**
  * As HcclCommInitRootInfo, with the ranks of a rank table: a JSON file of version 1.0 or 1.2, whose
  * path has at most 4095 bytes.
  * Errors: 1: the file is no rank table, or has no such rank; 5: BELAY_COLLECTIVE_ENGINE names an

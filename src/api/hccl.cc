@@ -130,6 +130,25 @@ void HcclGetRootInfo(HcclRootInfo* rootInfo) {
   coll::Write(root, std::as_writable_bytes(std::span(rootInfo->internal)));
 }
 
+void HcclGetRootInfoScalable(HcclRootInfo* rootInfo) {
+  coll::Write(coll::StartOneOfSeveral(), std::as_writable_bytes(std::span(rootInfo->internal)));
+}
+
+void HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoots, const HcclRootInfo* rootInfoList,
+                                  uint32_t rank, uint32_t reserved, const HcclCommConfig* config,
+                                  HcclComm* comm) {
+  if (nRoots == 0 || nRoots > nRanks || reserved != 0) {
+    Fail(codes::kHcclEPara, "several-roots",
+         "nRoots is {} and reserved {}; there are from 1 to nRanks ({}) roots, and reserved is 0", nRoots,
+         reserved, nRanks);
+  }
+  const int device = CurrentDevice();
+  std::vector<coll::RootInfo> roots;
+  for (const HcclRootInfo& each : std::span(rootInfoList, nRoots))
+    roots.push_back(coll::ReadRootInfo(std::as_bytes(std::span(each.internal))));
+  coll::JoinByRootInfos(roots, rank, nRanks, device, ConfigOf(config), Into(comm));
+}
+
 void HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo* rootInfo, uint32_t rank, HcclComm* comm) {
   ByRootInfo(nRanks, rootInfo, rank, nullptr, comm);
 }

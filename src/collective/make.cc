@@ -6,6 +6,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -25,6 +26,31 @@ namespace belay::coll {
 namespace {
 
 constinit std::atomic<int> g_deterministic{-1};
+
+// Meeting points that may turn out not to be needed, until their group meets.
+constinit std::mutex g_spares_lock;
+struct Spare {
+  Id id;
+  std::weak_ptr<Root> root;
+};
+std::vector<Spare>& Spares() {
+  static auto* const spares = new std::vector<Spare>;  // for threads that run at the very end, too
+  return *spares;
+}
+
+// Takes those with these ids, and forgets those that have ended.
+std::vector<std::shared_ptr<Root>> TakeSpares(std::span<const RootInfo> of) {
+  std::vector<std::shared_ptr<Root>> taken;
+  const std::lock_guard hold(g_spares_lock);
+  std::erase_if(Spares(), [&](const Spare& spare) {
+    const bool asked =
+        std::any_of(of.begin(), of.end(), [&](const RootInfo& root) { return root.id == spare.id; });
+    std::shared_ptr<Root> root = spare.root.lock();
+    if (asked && root != nullptr) taken.push_back(root);
+    return asked || root == nullptr;
+  });
+  return taken;
+}
 
 std::string NameOfGroup(const RootInfo& root) {
   const std::string id = Hex(std::span(root.id).first(4));
@@ -94,6 +120,23 @@ void JoinByRootInfo(const RootInfo& root, uint32_t rank, uint32_t ranks, int dev
                     CommunicatorConfig config, const Made& made) {
   CheckRank(rank, ranks);
   Join(MeetingOf(root, rank, ranks, device, config), std::move(config), made);
+}
+
+RootInfo StartOneOfSeveral() {
+  std::shared_ptr<Root> root;
+  const RootInfo info = Root::Start(&root);
+  static_cast<void>(TakeSpares({}));
+  const std::lock_guard hold(g_spares_lock);
+  Spares().push_back({info.id, root});
+  return info;
+}
+
+void JoinByRootInfos(std::span<const RootInfo> roots, uint32_t rank, uint32_t ranks, int device,
+                     CommunicatorConfig config, const Made& made) {
+  CheckRank(rank, ranks);
+  for (const std::shared_ptr<Root>& other : TakeSpares(roots.subspan(1))) Watch::Get().Remove(other.get());
+  static_cast<void>(TakeSpares(roots.first(1)));  // which ends with its group
+  Join(MeetingOf(roots[0], rank, ranks, device, config), std::move(config), made);
 }
 
 void JoinByRankTable(const std::string& path, uint32_t rank, int device, CommunicatorConfig config,

@@ -50,6 +50,62 @@ TEST_F(Communicators, ArgumentsAreChecked) {
   EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfo(2, &root, 0, &comm), "HCCL_CONNECT_TIMEOUT = 'soon'");
 }
 
+HcclCommConfig NewConfig() {
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  return config;
+}
+
+HcclComm JoinAtSeveral(const std::vector<HcclRootInfo>& roots, uint32_t ranks, uint32_t rank) {
+  HcclComm comm = nullptr;
+  const HcclCommConfig config = NewConfig();
+  EXPECT_OK(HcclCommInitRootInfoScalable(ranks, static_cast<uint32_t>(roots.size()), roots.data(), rank, 0,
+                                         &config, &comm));
+  return comm;
+}
+
+TEST_F(Communicators, SeveralRootsAreOneGroup) {
+  std::vector<HcclRootInfo> roots(2);
+  for (HcclRootInfo& root : roots) EXPECT_OK(HcclGetRootInfoScalable(&root));
+  std::vector<HcclComm> comms(4);
+  AsRanks(4, [&](uint32_t rank) { comms[rank] = JoinAtSeveral(roots, 4, rank); });
+  for (uint32_t i = 0; i < 4; ++i) {
+    uint32_t size = 0, rank = 7;
+    EXPECT_OK(HcclGetRankSize(comms[i], &size));
+    EXPECT_OK(HcclGetRankId(comms[i], &rank));
+    EXPECT_EQ(size, 4u);
+    EXPECT_EQ(rank, i);
+  }
+  // Nobody waits at the second any more.
+  HcclComm comm = nullptr;
+  EXPECT_REFUSED(HCCL_E_TCP_CONNECT, HcclCommInitRootInfo(1, &roots[1], 0, &comm), "HcclGetRootInfo");
+  for (HcclComm each : comms) EXPECT_OK(HcclCommDestroy(each));
+}
+
+TEST_F(Communicators, ArgumentsOfSeveralRootsAreChecked) {
+  std::vector<HcclRootInfo> roots(2);
+  for (HcclRootInfo& root : roots) EXPECT_OK(HcclGetRootInfoScalable(&root));
+  const HcclCommConfig config = NewConfig(), none = {};
+  HcclComm comm = nullptr;
+  const HcclRootInfo* list = roots.data();
+  EXPECT_REFUSED(HCCL_E_PTR, HcclGetRootInfoScalable(nullptr), "rootInfo");
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCommInitRootInfoScalable(2, 2, nullptr, 0, 0, &config, &comm),
+                 "rootInfoList");
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCommInitRootInfoScalable(2, 2, list, 0, 0, nullptr, &comm), "config");
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCommInitRootInfoScalable(2, 2, list, 0, 0, &config, nullptr), "comm");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(2, 0, list, 0, 0, &config, &comm), "nRoots is 0");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(1, 2, list, 0, 0, &config, &comm), "nRoots is 2");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(2, 2, list, 0, 1, &config, &comm), "reserved 1");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(2, 2, list, 2, 0, &config, &comm), "rank 2 of 2");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(2, 2, list, 0, 0, &none, &comm),
+                 "HcclCommConfigInit");
+  roots[1] = {};
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCommInitRootInfoScalable(2, 2, list, 0, 0, &config, &comm),
+                 "HcclGetRootInfo");
+  roots.resize(1);
+  EXPECT_OK(HcclCommDestroy(JoinAtSeveral(roots, 1, 0)));
+}
+
 TEST_F(Communicators, AnAddressOfAnotherMachineIsNoPlaceToMeet) {
   Setting setting("HCCL_IF_IP", "203.0.113.9");  // of nobody: it is for examples
   HcclRootInfo root = {};
