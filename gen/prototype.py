@@ -23,6 +23,16 @@ class Param:
 
 
 @dataclass(frozen=True)
+class UnnamedUnion(Param):
+    """A field of a struct: a union without a name, of which each member is named like a field."""
+    members: tuple[Param, ...] = ()
+
+    @property
+    def decl(self) -> str:
+        return f'union {{ {" ".join(f"{m.decl};" for m in self.members)} }}'
+
+
+@dataclass(frozen=True)
 class Prototype:
     ret: str
     name: str
@@ -55,6 +65,14 @@ def parse_param(text: str) -> Param:
     if not match:
         raise ValueError(f'cannot read the parameter "{text}"')
     return Param(tidy(match['type']), match['name'], match['suffix'].replace(' ', ''))
+
+
+def parse_field(row: str | dict) -> Param:
+    """A field of a struct; {union: [...]} is one of its members."""
+    if isinstance(row, str):
+        return parse_param(row)
+    members = tuple(parse_param(member) for member in row['union'])
+    return UnnamedUnion(members[0].type, '', members=members)
 
 
 def parse(text: str) -> Prototype:

@@ -90,7 +90,7 @@ def _handle(row: dict) -> Handle:
 
 def _struct(row: dict) -> Struct:
     return Struct(row.get('struct') or row['union'], row['header'],
-                  tuple(prototype.parse_param(f) for f in row['fields']), 'union' in row)
+                  tuple(prototype.parse_field(f) for f in row['fields']), 'union' in row)
 
 
 def read(root: Path) -> Spec:

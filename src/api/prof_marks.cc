@@ -17,6 +17,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/fork.h"
+#include "runtime/context.h"
 #include "runtime/observer.h"
 #include "runtime/stream.h"
 
@@ -27,11 +28,6 @@ constexpr size_t kLongestMark = 127;
 
 struct Stamp {
   std::string message;
-};
-
-struct Span {
-  std::string message;
-  int64_t begun_ns;
 };
 
 struct Step {
@@ -75,8 +71,10 @@ std::string StampMessage(const void* stamp) {
   return found->message;
 }
 
-void TellMark(rt::MarkKind kind, uint32_t range, const std::string& message, int64_t begun_ns) {
-  const rt::Mark mark{kind, range, message, begun_ns, NowNs()};
+}  // namespace
+
+void TellMark(rt::MarkKind kind, uint32_t range, const Span& span) {
+  const rt::Mark mark{kind, range, span.message, span.begun_ns, NowNs(), span.domain};
   rt::Observers::Tell([&](rt::Observer& o) { o.Marked(mark); });
 }
 
@@ -86,7 +84,33 @@ void MarkStream(rt::Stream& stream, std::string message) {
   stream.Submit(rt::MakeTask(MarkTask{std::make_unique<const std::string>(std::move(message))}, 0));
 }
 
-}  // namespace
+uint32_t BeginRange(Span span) {
+  Marks& marks = TheMarks();
+  std::lock_guard guard(marks.lock);
+  const uint32_t range = ++marks.last_range;
+  TellMark(rt::MarkKind::kRangeStart, range, span);
+  marks.ranges.emplace(range, std::move(span));
+  return range;
+}
+
+bool EndRange(uint32_t range) {
+  Marks& marks = TheMarks();
+  HandleBits stream = 0;
+  std::string message;
+  {
+    std::lock_guard guard(marks.lock);
+    const auto found = marks.ranges.find(range);
+    if (found == marks.ranges.end()) return false;
+    Span span = std::move(found->second);
+    marks.ranges.erase(found);
+    TellMark(rt::MarkKind::kRangeStop, range, span);
+    stream = span.stream;
+    message = std::move(span.message);
+  }
+  rt::Stream* began_on = stream == 0 ? nullptr : rt::Streams().Find(stream);
+  if (began_on != nullptr) MarkStream(*began_on, message + " ends");
+  return true;
+}
 
 void* aclprofCreateStamp() { return AsHandle<void*>(TheMarks().stamps.Add({})); }
 
@@ -102,21 +126,21 @@ void aclprofSetStampTraceMessage(void* stamp, const char* msg, uint32_t msgLen) 
   found->message = std::move(message);
 }
 
-void aclprofMark(void* stamp) { TellMark(rt::MarkKind::kMoment, 0, StampMessage(stamp), NowNs()); }
+void aclprofMark(void* stamp) { TellMark(rt::MarkKind::kMoment, 0, {StampMessage(stamp), NowNs()}); }
 
 void aclprofMarkEx(const char* msg, size_t msgLen, rt::Stream& stream) {
   if (msgLen == 0 || msgLen > kLongestMark) {
     Fail(codes::kInvalidParam, "prof-length", "msgLen = {}; a mark has 1 to {} bytes", msgLen, kLongestMark);
   }
   std::string message(msg, strnlen(msg, msgLen));
-  TellMark(rt::MarkKind::kMoment, 0, message, NowNs());
+  TellMark(rt::MarkKind::kMoment, 0, {message, NowNs()});
   MarkStream(stream, std::move(message));
 }
 
 void aclprofPush(void* stamp) {
   std::vector<Span>& spans = SpansOfThread();
   spans.push_back({StampMessage(stamp), NowNs()});
-  TellMark(rt::MarkKind::kPush, 0, spans.back().message, spans.back().begun_ns);
+  TellMark(rt::MarkKind::kPush, 0, spans.back());
 }
 
 void aclprofPop() {
@@ -127,29 +151,18 @@ void aclprofPop() {
   }
   const Span span = std::move(spans.back());
   spans.pop_back();
-  TellMark(rt::MarkKind::kPop, 0, span.message, span.begun_ns);
+  TellMark(rt::MarkKind::kPop, 0, span);
 }
 
 void aclprofRangeStart(void* stamp, uint32_t* rangeId) {
-  Span span{StampMessage(stamp), NowNs()};
-  Marks& marks = TheMarks();
-  std::lock_guard guard(marks.lock);
-  *rangeId = ++marks.last_range;
-  TellMark(rt::MarkKind::kRangeStart, *rangeId, span.message, span.begun_ns);
-  marks.ranges.emplace(*rangeId, std::move(span));
+  *rangeId = BeginRange({StampMessage(stamp), NowNs()});
 }
 
 void aclprofRangeStop(uint32_t rangeId) {
-  Marks& marks = TheMarks();
-  std::lock_guard guard(marks.lock);
-  const auto found = marks.ranges.find(rangeId);
-  if (found == marks.ranges.end()) {
+  if (!EndRange(rangeId)) {
     Fail(codes::kInvalidParam, "prof-no-span",
          "there is no span {}: aclprofRangeStart has not given the number, or it was ended", rangeId);
   }
-  const Span span = std::move(found->second);
-  marks.ranges.erase(found);
-  TellMark(rt::MarkKind::kRangeStop, rangeId, span.message, span.begun_ns);
 }
 
 aclprofStepInfo* aclprofCreateStepInfo() {

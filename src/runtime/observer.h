@@ -66,9 +66,16 @@ struct Remark {
 enum class MarkKind : uint8_t { kMoment, kPush, kPop, kRangeStart, kRangeStop };
 struct Mark {
   MarkKind kind;
-  uint32_t range;            // kRangeStart, kRangeStop
-  std::string_view message;  // while the observer is told
-  int64_t begun_ns, at_ns;   // NowNs; begun_ns of what ends
+  uint32_t range;                // kRangeStart, kRangeStop
+  std::string_view message;      // while the observer is told
+  int64_t begun_ns, at_ns;       // NowNs; begun_ns of what ends
+  std::string_view domain = {};  // what the program calls this kind of marks; while the observer is told
+};
+
+// Memory that a program gives out itself: a pool, or a region of one (mstxMemHeapRegister and kin).
+struct PoolRange {
+  uintptr_t base;
+  size_t bytes;
 };
 
 class Observer {
@@ -97,6 +104,12 @@ class Observer {
   virtual void WrittenUnseen(const void* /*p*/) {}
   // All blocks of a device have been freed with it.
   virtual void EndedDevice(int /*device*/) {}
+  // The program says that from now on it gives out regions of this memory, and that what no region holds may
+  // not be touched; and ends that, by the first address.
+  virtual void PoolBegan(const PoolRange& /*pool*/) {}
+  virtual void PoolEnded(uintptr_t /*base*/) {}
+  virtual void RegionBegan(const PoolRange& /*region*/) {}
+  virtual void RegionEnded(uintptr_t /*base*/) {}
   // There is this object from now on, which nothing but the program destroys: a dataset, a data buffer, a
   // description, a loaded model (by its number).
   virtual void Created(uint64_t /*handle*/) {}

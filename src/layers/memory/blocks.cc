@@ -22,6 +22,10 @@ void Blocks::End(const rt::Block& block, const layers::Stack& stack) {
   at->second.freed_by = block.call;
 }
 
+void Blocks::Forget(uintptr_t begin, size_t bytes) {
+  lives_.erase(lives_.lower_bound(begin), lives_.lower_bound(begin + bytes));
+}
+
 const Life* Blocks::Find(uintptr_t address) const {
   auto after = lives_.upper_bound(address);
   if (after == lives_.begin()) return nullptr;

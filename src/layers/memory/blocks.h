@@ -22,6 +22,8 @@ class Blocks {
  public:
   void Begin(const rt::Block& block, const layers::Stack& stack);
   void End(const rt::Block& block, const layers::Stack& stack);
+  // What begins in these bytes is known no more.
+  void Forget(uintptr_t begin, size_t bytes);
   // The block that holds the address, live or the last one that did.
   const Life* Find(uintptr_t address) const;
 

@@ -132,6 +132,7 @@ void Memory::Freed(const rt::Block& block, rt::FreedBy why) {
   const Life* life = blocks_.Find(block.base);
   if (why == rt::FreedBy::kEndOfDevice && life != nullptr && life->live) Leave(*life);
   blocks_.End(block, stack);
+  pools_.Forget(block.base, block.bytes);
 }
 
 void Memory::Created(uint64_t handle) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "layers/memory/blocks.h"
+#include "layers/memory/pools.h"
 #include "layers/support/report.h"
 #include "runtime/layer.h"
 
@@ -19,9 +20,17 @@ class Memory final : public rt::Observer {
  public:
   explicit Memory(const rt::CoreFacts& core) : core_(core) {}
 
+  bool watches_bytes() const override { return true; }
+  void Submitted(const rt::Stream& stream, uint64_t position, const rt::Task& task) override;
+  void Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) override;
+  void HostDoes(const rt::Task& task) override;
   void Allocated(const rt::Block& block) override;
   void Freed(const rt::Block& block, rt::FreedBy why) override;
   void EndedDevice(int device) override;
+  void PoolBegan(const rt::PoolRange& pool) override;
+  void PoolEnded(uintptr_t base) override;
+  void RegionBegan(const rt::PoolRange& region) override;
+  void RegionEnded(uintptr_t base) override;
   void Created(uint64_t handle) override;
   void Destroyed(uint64_t handle) override;
   void Finalizing() override;
@@ -30,6 +39,9 @@ class Memory final : public rt::Observer {
 
  private:
   void Leave(const Life& life);
+  void LookInPools(const rt::Task& task);
+  void TellStray(const Pools::Stray& stray, bool writes, size_t bytes);
+  rt::Block BlockOf(const rt::PoolRange& range) const;
   std::optional<Life> LifeAt(const void* p);
   void UsedAfterDestroy(const rt::Refusal& refusal);
   void Tell(layers::KindId kind, std::string message, const std::string& use, const std::optional<Life>& life,
@@ -38,6 +50,7 @@ class Memory final : public rt::Observer {
   const rt::CoreFacts core_;
   std::mutex lock_;
   Blocks blocks_;
+  Pools pools_;
   // What the end of a device frees, by where it was allocated.
   struct Left {
     uint32_t call;

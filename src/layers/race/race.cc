@@ -276,11 +276,16 @@ void Race::Allocated(const rt::Block& block) {
     std::lock_guard guard(lock_);
     undefined_.Begin(block.serial, {block.base, block.base + block.bytes, call, stack, {}});
   }
+  blocks_.Begin({block.base, block.bytes, block.call, layers::ThisStack()});
   if (block.memory != 0) Share(block);
   if (block.kind != rt::BlockKind::kRegistered) return;
   std::lock_guard guard(registered_lock_);
   registered_[block.base] = {block.base + block.bytes, kRegistered | ++registrations_};
   registered_count_.store(registered_.size(), std::memory_order_release);
+}
+
+void Race::RegionBegan(const rt::PoolRange& region) {
+  regions_.Begin({region.base, region.bytes, core_.current_call(), layers::ThisStack()});
 }
 
 // What pending tasks touch of memory that gets other addresses they touch for those, too.
@@ -302,6 +307,7 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
   const bool of_program =
       call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || call == "aclrtIpcMemClose" || registered;
   if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  blocks_.End(block.base);
   if (block.kind == rt::BlockKind::kMapped) aliases_.Remove(serial);
   if (block.kind == rt::BlockKind::kPinned && host_pages_.any()) {
     std::lock_guard guard(lock_);
@@ -569,6 +575,28 @@ std::string Mend(const Site& first, const Site& second) {
 
 }  // namespace
 
+// Also the places where that memory was allocated, and given out of a pool.
+std::string Race::WhereIs(const Bytes& bytes, std::vector<layers::Place>* origins) const {
+  if (Aliases::IsMemory(bytes.block))
+    return ", " + std::to_string(bytes.begin) + " bytes into memory that is mapped at several addresses";
+  const rt::MemoryRange block = core_.lookup(reinterpret_cast<const void*>(bytes.begin), 1);
+  std::string where;
+  const auto add = [&](const std::string& what, uintptr_t base, size_t size) {
+    where +=
+        ", " + std::to_string(bytes.begin - base) + " bytes into a " + what + " of " + std::to_string(size);
+  };
+  const auto come_from = [&](const std::optional<Origin>& origin, const char* how) {
+    if (origin)
+      origins->push_back({std::string(how) + core_.call_name(origin->call), origin->stack, {}, true});
+  };
+  const std::optional<Origin> region = regions_.Of(bytes.begin);
+  if (region) add("region", region->base, region->bytes);
+  if (block.base != 0) add("block", block.base, block.bytes);
+  come_from(region, "given out by ");
+  come_from(blocks_.Of(bytes.begin), "allocated by ");
+  return where;
+}
+
 // In a graph an epoch's stream is a node.
 bool Race::Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot) {
   const Epoch& before = conflict.first.by;
@@ -576,30 +604,19 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
   const Spot first_spot =
       in_launch ? Spot{}
                 : Spot{'s', first.stream, spot.model < 0 ? before.position : before.stream, spot.model};
-  const bool by_memory = Aliases::IsMemory(conflict.bytes.block);
-  const rt::MemoryRange block =
-      by_memory ? rt::MemoryRange() : core_.lookup(reinterpret_cast<const void*>(conflict.bytes.begin), 1);
   std::string what = Who(second) + (conflict.second_writes ? " writes" : " reads") + " what " + Who(first) +
                      (conflict.first_writes ? " writes" : " reads");
   const size_t bytes = conflict.bytes.end - conflict.bytes.begin;
   if (bytes > 1) what += ", " + std::to_string(bytes) + " bytes";  // of a load it is not known how many
-  if (block.base != 0) {
-    what += ", " + std::to_string(conflict.bytes.begin - block.base) + " bytes into a block of " +
-            std::to_string(block.bytes);
-  }
+  std::vector<layers::Place> places{Told(conflict.first_writes ? "writes" : "reads ", first, first_spot),
+                                    Told(conflict.second_writes ? "writes" : "reads ", second, spot)};
+  what += WhereIs(conflict.bytes, &places);
   if (IsGroup(conflict.bytes.block)) what += ": the operators of a task group";
   if (IsModel(conflict.bytes.block))
     what += ": the memory of a loaded model, which serves one execution at a time";
   if (IsLine(conflict.bytes.block))
     what += ": the order of a communicator's operations, which has to be the same on all ranks";
-  if (by_memory)
-    what += ", " + std::to_string(conflict.bytes.begin) +
-            " bytes into memory that is mapped at several addresses";
-  const bool told = layers::Tell({"race",
-                                  what,
-                                  {Told(conflict.first_writes ? "writes" : "reads ", first, first_spot),
-                                   Told(conflict.second_writes ? "writes" : "reads ", second, spot)},
-                                  Mend(first, second)});
+  const bool told = layers::Tell({"race", what, places, Mend(first, second)});
   if (told && spot.model < 0) window_.Write();
   return told;
 }

@@ -26,11 +26,13 @@
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/idle_waits.h"
+#include "layers/race/origins.h"
 #include "layers/race/shadow.h"
 #include "layers/race/site.h"
 #include "layers/race/sources.h"
 #include "layers/race/undefined.h"
 #include "layers/race/window.h"
+#include "layers/support/report.h"
 #include "layers/support/stack.h"
 #include "layers/support/tally.h"
 #include "runtime/layer.h"
@@ -56,6 +58,8 @@ class Race final : public rt::Observer {
   void HostDoes(const rt::Task& task) override;
   void Allocated(const rt::Block& block) override;
   void Freed(const rt::Block& block, rt::FreedBy why) override;
+  void RegionBegan(const rt::PoolRange& region) override;
+  void RegionEnded(uintptr_t base) override { regions_.End(base); }
   void WrittenUnseen(const void* p) override;
   void EndedDevice(int device) override;
   void Destroyed(uint64_t handle) override;
@@ -123,6 +127,7 @@ class Race final : public rt::Observer {
   void Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
   bool Tell(const Conflict& conflict, uint32_t second, const Spot& spot);
+  std::string WhereIs(const Bytes& bytes, std::vector<layers::Place>* origins) const;
   bool Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
   uint32_t FindSite(const rt::Task& task, const SiteKey& key);
@@ -192,6 +197,7 @@ class Race final : public rt::Observer {
   std::atomic<size_t> registered_count_{0};
   uint64_t registrations_ = 0;
   Aliases aliases_;
+  Origins blocks_, regions_;
   std::mutex lock_;
   std::unordered_map<const rt::Stream*, uint32_t> index_;
   std::deque<Line> lines_;  // without a stream: of a record within launches

@@ -46,6 +46,16 @@ class GuardedObserver final : public rt::Observer {
   void EndedDevice(int device) noexcept override {
     Do(&rt::Observer::EndedDevice, &Layer::EndedDevice, device);
   }
+  void PoolBegan(const rt::PoolRange& pool) noexcept override {
+    Do(&rt::Observer::PoolBegan, &Layer::PoolBegan, pool);
+  }
+  void PoolEnded(uintptr_t base) noexcept override { Do(&rt::Observer::PoolEnded, &Layer::PoolEnded, base); }
+  void RegionBegan(const rt::PoolRange& region) noexcept override {
+    Do(&rt::Observer::RegionBegan, &Layer::RegionBegan, region);
+  }
+  void RegionEnded(uintptr_t base) noexcept override {
+    Do(&rt::Observer::RegionEnded, &Layer::RegionEnded, base);
+  }
   void Created(uint64_t handle) noexcept override { Do(&rt::Observer::Created, &Layer::Created, handle); }
   void Finalizing() noexcept override { Do(&rt::Observer::Finalizing, &Layer::Finalizing); }
   void Destroyed(uint64_t handle) noexcept override {

@@ -28,7 +28,9 @@ bool IsNew(const Report& report) {
   static std::mutex lock;
   static auto* const told = new std::unordered_set<size_t>;  // also for threads that outlive static objects
   size_t key = std::hash<std::string_view>()(report.kind);
-  for (const Place& place : report.places) key = key * 1'000'003 ^ StackHash()(place.stack);
+  for (const Place& place : report.places) {
+    if (!place.beside) key = key * 1'000'003 ^ StackHash()(place.stack);
+  }
   std::lock_guard guard(lock);
   return told->insert(key).second;
 }

@@ -14,6 +14,7 @@ struct Place {
   std::string role;  // "writes  memset, stream 1, by aclrtMemsetAsync"
   Stack stack;
   std::string spot = {};  // in the history (history.h), where that has it
+  bool beside = false;    // says more, and does not make the report another one
 };
 
 struct Report {

@@ -34,7 +34,7 @@ constexpr const char* kTaskColumns =
 constexpr const char* kTypeColumns =
     "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)";
 constexpr const char* kSpanColumns =
-    "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message";
+    "pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,message,domain";
 constexpr const char* kStepColumns =
     "Device_id,Iteration ID,FP Start,BP End,Iteration End,Iteration Time(us),FP to BP Time(us),"
     "Iteration Refresh(us),Data Aug Bound(us),Model ID";
@@ -344,7 +344,8 @@ void Profile::AddSpan(const Span& span) {
   timeline_->AddSpan(span.message, span.type, span.thread, ToEpoch(span.begun), span.ended - span.begun);
   Opened(spans_, "msprof_tx", kSpanColumns)
       .Add(std::to_string(process_) + "," + std::to_string(span.thread) + ",," + span.type + ",,," +
-           Us(ToEpoch(span.begun)) + "," + Us(ToEpoch(span.ended)) + ",," + Cell(span.message));
+           Us(ToEpoch(span.begun)) + "," + Us(ToEpoch(span.ended)) + ",," + Cell(span.message) + "," +
+           Cell(span.domain));
 }
 
 void Profile::Keep(uint64_t executor, const BelayCalls& calls, uint32_t call, const uint64_t* arguments,

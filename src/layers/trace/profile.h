@@ -73,6 +73,7 @@ class Profile {
     const char* type;
     std::string_view message;
     uint64_t begun, ended;
+    std::string_view domain = {};
   };
 
   // Writes to a folder of its own in this one; all that is told, until Collect says otherwise.

@@ -358,11 +358,12 @@ void Trace::Marked(const rt::Mark& mark) {
   const EventType type = mark.kind == rt::MarkKind::kMoment ? EventType::kInstant
                          : begins                           ? EventType::kBegin
                                                             : EventType::kEnd;
-  const std::string message(mark.message);
+  const bool named = !mark.domain.empty() && mark.domain != "default";
+  const std::string message = (named ? std::string(mark.domain) + ": " : "") + std::string(mark.message);
   writer.Event(type, &track, now, type == EventType::kEnd ? 0 : writer.NumberOf(message));
   if (begins) return;
   const char* kind = mark.kind == rt::MarkKind::kMoment ? "Mark" : range ? "Start/Stop" : "Push/Pop";
-  const Profile::Span span{writer.thread, kind, mark.message, begun, now};
+  const Profile::Span span{writer.thread, kind, mark.message, begun, now, mark.domain};
   Profiles::Each([&](Profile& profile, bool) { profile.AddSpan(span); });
 }
 
