@@ -169,8 +169,25 @@ Enqueued Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream&
   return run;
 }
 
+// Observers are told that the thread is in a call that waits for the model.
+class ExecutionScope {
+ public:
+  explicit ExecutionScope(uint32_t model) : model_(model) {
+    rt::Observers::Tell([&](rt::Observer& o) { o.ExecutionBegan(model_); });
+  }
+  ~ExecutionScope() {
+    rt::Observers::Tell([&](rt::Observer& o) { o.ExecutionEnded(model_); });
+  }
+  ExecutionScope(const ExecutionScope&) = delete;
+  ExecutionScope& operator=(const ExecutionScope&) = delete;
+
+ private:
+  const uint32_t model_;
+};
+
 void RunAndWait(uint32_t id, const Dataset& input, Dataset& output, rt::Stream& stream, int32_t limit_ms) {
   RefuseInCallback("aclmdlExecute");
+  const ExecutionScope scope(id);
   Enqueued run = Enqueue(id, input, output, stream, true);
   WaitForStream(stream, DeadlineOf(limit_ms), codes::kRtTaskTimeout);
   if (run.result != nullptr) DeliverDynamic(*run.model, *run.result, output);

@@ -116,6 +116,9 @@ class Observer {
   // This handle, or number of a loaded model, leads nowhere from now on. Not told of what an operator takes:
   // of tensors and the like there are too many.
   virtual void Destroyed(uint64_t /*handle*/) {}
+  // The calling thread executes a loaded model by a call that waits: from the call's begin to its end.
+  virtual void ExecutionBegan(uint32_t /*model*/) {}
+  virtual void ExecutionEnded(uint32_t /*model*/) {}
   // The program ends the runtime's use, and nothing has gone yet.
   virtual void Finalizing() {}
   virtual void Refused(const Refusal& /*refusal*/) {}

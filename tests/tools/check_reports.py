@@ -14,7 +14,9 @@ line_of = {name: 1 + next(i for i, line in enumerate(lines) if name + "(" in lin
 report, = json.loads(pathlib.Path(json_file).read_text())["reports"]
 assert report["kind"] == "race" and report["mend"] and report["process"] > 0, report
 assert report["page"] == "docs/check.md#race", report
-for place, role, call in zip(report["places"], ("writes", "reads"), line_of, strict=True):
+*accesses, allocated = report["places"]
+assert allocated["role"] == "allocated by aclrtMalloc" and allocated["frames"][0]["file"].endswith(source), allocated
+for place, role, call in zip(accesses, ("writes", "reads"), line_of, strict=True):
     assert place["role"].startswith(role) and place["role"].endswith(call), place
     frame = place["frames"][0]
     assert frame["function"] == "Run" and frame["file"].endswith(source) and frame["line"] == line_of[call], frame
@@ -61,7 +63,7 @@ assert result["ruleId"] in rules and result["level"] == "error" and result["mess
 assert result["partialFingerprints"]["primaryLocationLineHash"]
 location, = result["locations"]
 check_place(location, "aclrtMemsetAsync")
-related, = result["relatedLocations"]
+related, allocated = result["relatedLocations"]
 check_place(related, "aclrtMemcpyAsync")
 flow, = result["codeFlows"][0]["threadFlows"]
-assert [step["location"] for step in flow["locations"]] == [location, related]
+assert [step["location"] for step in flow["locations"]] == [location, related, allocated]

@@ -22,6 +22,7 @@
 #include "base/handle_table.h"
 #include "layers/race/aliases.h"
 #include "layers/race/clock.h"
+#include "layers/race/executions.h"
 #include "layers/race/gates.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
@@ -35,6 +36,7 @@
 #include "layers/support/report.h"
 #include "layers/support/stack.h"
 #include "layers/support/tally.h"
+#include "layers/support/this_thread.h"
 #include "runtime/layer.h"
 #include "runtime/task.h"
 
@@ -63,6 +65,8 @@ class Race final : public rt::Observer {
   void WrittenUnseen(const void* p) override;
   void EndedDevice(int device) override;
   void Destroyed(uint64_t handle) override;
+  void ExecutionBegan(uint32_t model) override;
+  void ExecutionEnded(uint32_t model) override { executions_.End(model, layers::ThisThread()); }
 
   // From now on pages of pinned blocks are closed to the program while a task that touches them is pending.
   // `all`: whatever that costs.
@@ -260,6 +264,7 @@ class Race final : public rt::Observer {
   Sources sources_;
   Clock unknown_;  // tasks that may write anywhere
   Gates gates_;
+  Executions executions_;
 };
 
 // What a task touches orders nothing within the task: it comes before itself.

@@ -55,6 +55,23 @@ bool Race::IsJudgedThread() const {
   return prctl(PR_GET_NAME, name) != 0 || std::strncmp(name, "belay-", 6) != 0;
 }
 
+void Race::ExecutionBegan(uint32_t model) {
+  const Execution mine{model, layers::ThisThread(), core_.current_call(), layers::ThisStack()};
+  const std::optional<Execution> other = executions_.Begin(mine);
+  if (!other) return;
+  const auto place = [&](const Execution& execution) {
+    return layers::Place{"executes  the model, thread " + std::to_string(execution.thread) + ", by " +
+                             core_.call_name(execution.call),
+                         execution.stack};
+  };
+  layers::Tell(
+      {"race",
+       "two threads execute model " + std::to_string(model) +
+           " at the same time, which serves one execution at a time",
+       {place(mine), place(*other)},
+       "hold a lock from the copies of its inputs to the end of the execution, or load the model once more"});
+}
+
 uint32_t Race::SiteOfHost(const std::string& what) {
   const layers::Stack stack = layers::ThisStack();
   for (uint32_t i = 0; i < sites_.size(); ++i) {

@@ -57,6 +57,12 @@ class GuardedObserver final : public rt::Observer {
     Do(&rt::Observer::RegionEnded, &Layer::RegionEnded, base);
   }
   void Created(uint64_t handle) noexcept override { Do(&rt::Observer::Created, &Layer::Created, handle); }
+  void ExecutionBegan(uint32_t model) noexcept override {
+    Do(&rt::Observer::ExecutionBegan, &Layer::ExecutionBegan, model);
+  }
+  void ExecutionEnded(uint32_t model) noexcept override {
+    Do(&rt::Observer::ExecutionEnded, &Layer::ExecutionEnded, model);
+  }
   void Finalizing() noexcept override { Do(&rt::Observer::Finalizing, &Layer::Finalizing); }
   void Destroyed(uint64_t handle) noexcept override {
     Do(&rt::Observer::Destroyed, &Layer::Destroyed, handle);

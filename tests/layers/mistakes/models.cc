@@ -1,5 +1,8 @@
 // Loaded models whose inputs come too late, whose results are read too early, and whose buffers are not
 // theirs.
+#include <mutex>
+#include <thread>
+
 #include "acl/acl_mdl.h"
 #include "mistakes.h"
 
@@ -327,4 +330,20 @@ MISTAKE(AModelIsUnloadedAfterAnEventBeforeIt, "destroy-while-used") {
   if (mended) Record(event, a);
   OK(aclrtSynchronizeEvent(event));
   model.Unload();  // [1]
+}
+
+// Each with buffers of its own. The lock holds other threads off until the model is done.
+MISTAKE(TwoThreadsExecuteOneModel, "race") {
+  Loaded model(x, y);
+  std::mutex lock;
+  const auto infer = [&](void* from, void* to) {
+    OK(aclrtSetDevice(0));
+    const Buffers mine(from, to);
+    std::unique_lock guard(lock, std::defer_lock);
+    if (mended) guard.lock();
+    OK(aclmdlExecute(model.id, mine.input, mine.output));  // [1]
+  };
+  std::thread other([&] { infer(z, static_cast<char*>(z) + 512); });
+  infer(x, y);
+  other.join();
 }
