@@ -31,7 +31,7 @@ KINDS = {
     'string': ('const char *', 'const char*', 'string'),
 }
 _ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
-             'results', 'in_part', 'whole', 'some', 'max_workspace'}
+             'results', 'in_part', 'whole', 'some', 'first', 'max_workspace'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 _RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
 
@@ -237,6 +237,8 @@ def part_of(row: dict, param: str) -> str:
     """How much of a tensor the kernel touches for certain, where that may be less than all."""
     if param in row.get('whole', '').split():
         return 'kWhole'
+    if param in row.get('first', '').split():
+        return 'kFirst'
     return 'kSome' if param in row.get('some', '').split() else 'kUnknown'
 
 

@@ -139,6 +139,7 @@ void PlanTask::Ranges(rt::RangeVisitor& visit) const {
     auto touch = [&](KnownPart part, const auto& exactly, const auto& some, const auto& within) {
       if (part == KnownPart::kWhole)
         return ForEachRow(plan_->view(i), at[i], begin, bytes, exactly, [&] { within(begin, bytes); });
+      if (part == KnownPart::kFirst) exactly(begin, std::min(bytes, tensor::BytesOf(binding.dtype)));
       part == KnownPart::kSome && !ReadsAnEmptyTensor(*plan_) ? some(begin, bytes) : within(begin, bytes);
     };
     if (ops::Reads(binding.access)) {

@@ -28,8 +28,8 @@ constexpr bool Reads(Access a) { return static_cast<int>(a) & 1; }
 constexpr bool Writes(Access a) { return static_cast<int>(a) & 2; }
 
 // What is known of a tensor of which the kernel may touch less than all elements: nothing, that it touches
-// one of them at least, or that it touches all of this one.
-enum class KnownPart : uint8_t { kUnknown, kSome, kWhole };
+// one of them at least, that it begins with the first, or that it touches all of this one.
+enum class KnownPart : uint8_t { kUnknown, kSome, kFirst, kWhole };
 
 // One tensor argument. The kernel touches bytes [first, end) from `address`; none when first ==
 // end.
