@@ -556,8 +556,11 @@ bool Event::Complete() {
     }
     if (external_ != 0) {
       if (external_done_.load(std::memory_order_acquire) < external_) return false;
-      // Observers see a launch as one, and take it that the host knows all of it.
-      if (Observers::any()) TellHostLearned(*binding_.stream, binding_.position);
+      if (Observers::any()) {
+        Observers::Tell([&](Observer& o) {
+          o.HostLearnedRecord(external_word(), external_, *binding_.stream, binding_.position);
+        });
+      }
       return true;
     }
   }

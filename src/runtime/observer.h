@@ -91,6 +91,12 @@ class Observer {
   virtual void Finished(uint32_t /*model*/, const TaskGraph& /*graph*/) {}
   // The host knows that the stream has got there: it waited, asked, or was called back.
   virtual void HostLearned(const Stream& /*stream*/, uint64_t /*position*/) {}
+  // The host knows that the word holds this number, or more, as the launch at this position makes it: what
+  // comes before a record within the launch is over. Who sees a launch as one takes it to be over.
+  virtual void HostLearnedRecord(const uint64_t* /*word*/, uint64_t /*number*/, const Stream& stream,
+                                 uint64_t position) {
+    HostLearned(stream, position);
+  }
   // Tasks ran because the program made no calls for long, so time decided what ran (explore_engine.h).
   virtual void HostWasSilent() {}
   // The calling thread does this itself, at once.

@@ -106,7 +106,12 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
   if (follows_waits_) NoteWait(stream, position);
   Line& line = LineOf(stream);
   if (host_.Knows({line.index, position})) return;
-  const Knowledge known = At(line, position);
+  HostKnows(At(line, position));
+  if (window_.wanted()) RememberLearned(stream, position);
+  while (line.changes.size() > 1 && line.changes[1].position <= position) line.changes.pop_front();
+}
+
+void Race::HostKnows(const Knowledge& known) {
   if (!doubts_.empty()) Decide(known);
   host_.Join(known.clock);
   // Whatever let those waits through is over, too, and everything before it.
@@ -114,14 +119,12 @@ void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
     for (const Line& other : lines_) host_.Learn({other.index, other.last});
   }
   ++host_changes_;
-  if (window_.wanted()) RememberLearned(stream, position);
   if (sources_.any()) EndSources();
   if (gates_.any()) gates_.Forget([&](const Epoch& gate) { return host_.Knows(gate); });
   if (host_pages_.any()) {
     host_pages_.CloseAgain();
     host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
   }
-  while (line.changes.size() > 1 && line.changes[1].position <= position) line.changes.pop_front();
   const bool late_are_over = late_.ranges() != 0 && !known.open.empty();
   if (late_are_over || shadow_.ranges() + late_.ranges() > tidy_at_) Tidy();
 }
@@ -214,7 +217,9 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     if (!touches.HasParts()) JudgeLate(line, touches, mark, spot);
     return;
   }
-  if (follows_sources_ && touches.host && !seen && task.type->kind != rt::TaskKind::kOperator)
+  // The host may know a part of a launch to be over.
+  const bool follows_host = touches.host && !seen && !touches.HasParts();
+  if (follows_sources_ && follows_host && task.type->kind != rt::TaskKind::kOperator)
     BeginSources(touches.accesses, mark);
   const auto ordered = [&](const Mark& before) { return clock.Knows(before.by); };
   if (touches.HasParts()) {
@@ -223,7 +228,7 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     Judge(touches.accesses, touches.some, mark, spot, ordered, &shadow_);
     if (late_.ranges() != 0) CheckLate(line, touches, mark, spot);
   }
-  if (host_watch_ != HostWatch::kOff && touches.host && !seen) CloseToHost(touches.accesses, mark);
+  if (host_watch_ != HostWatch::kOff && follows_host) CloseToHost(touches.accesses, mark);
 }
 
 void Race::HostDoes(const rt::Task& task) {

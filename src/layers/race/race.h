@@ -57,6 +57,8 @@ class Race final : public rt::Observer {
   void Captured(const rt::Stream& stream, uint32_t model, uint32_t node, const rt::Task& task) override;
   void Finished(uint32_t model, const rt::TaskGraph& graph) override;
   void HostLearned(const rt::Stream& stream, uint64_t position) override;
+  void HostLearnedRecord(const uint64_t* word, uint64_t number, const rt::Stream& stream,
+                         uint64_t position) override;
   void HostDoes(const rt::Task& task) override;
   void Allocated(const rt::Block& block) override;
   void Freed(const rt::Block& block, rt::FreedBy why) override;
@@ -121,6 +123,7 @@ class Race final : public rt::Observer {
   }
   Line& FindLine(const rt::Stream& stream);
   Knowledge At(const Line& line, uint64_t position) const;
+  void HostKnows(const Knowledge& known);
   bool Update(Line& line, uint64_t position, const Touches& touches);
   // True when something was told.
   template <class IsOrdered>
@@ -137,6 +140,7 @@ class Race final : public rt::Observer {
   uint32_t FindSite(const rt::Task& task, const SiteKey& key);
   uint32_t SiteOfHost(const std::string& what);
   // Records within launches, whose part that comes before them has a line of its own (race_records.cc).
+  const Knowledge* KnownAt(const uint64_t* word, uint64_t least) const;
   void ResolveNumbers(Touches* touches);
   void ResolveFlags(Touches* touches);
   void NoteFlags(const Touches& touches, const Knowledge& known);

@@ -8,20 +8,38 @@
 
 namespace belay::race {
 
+// What is known when the word holds this number; null: nothing that the host did not know before, or that has
+// a line.
+const Knowledge* Race::KnownAt(const uint64_t* word, uint64_t least) const {
+  const auto record = records_.find(word);
+  if (record == records_.end()) return nullptr;
+  const auto number = std::ranges::find_if(record->second.numbers,
+                                           [&](const Record::Number& n) { return n.number >= least; });
+  return number == record->second.numbers.end() ? nullptr : &number->knowledge;
+}
+
 // What the task waits for that is no record, or nobody's, leaves it open.
 void Race::ResolveNumbers(Touches* touches) {
   for (const auto& [word, least] : touches->records->numbers) {
     const auto record = records_.find(word);
     if (record == records_.end() || record->second.latest < least) {
       touches->open = true;
-      continue;
-    }
-    for (const Record::Number& number : record->second.numbers) {
-      if (number.number < least) continue;
-      touches->records->learned.push_back(&number.knowledge);
-      break;
+    } else if (const Knowledge* known = KnownAt(word, least); known != nullptr) {
+      touches->records->learned.push_back(known);
     }
   }
+}
+
+void Race::HostLearnedRecord(const uint64_t* word, uint64_t number, const rt::Stream& stream,
+                             uint64_t position) {
+  std::unique_lock guard(lock_);
+  const auto record = records_.find(word);
+  if (record == records_.end() || record->second.latest < number) {
+    guard.unlock();
+    return HostLearned(stream, position);
+  }
+  const Knowledge* known = KnownAt(word, number);
+  if (known != nullptr && !host_.Knows(known->clock)) HostKnows(Knowledge(*known));
 }
 
 // A wait for a notify may be let through by any record of it that no wait has had yet, so that all of these

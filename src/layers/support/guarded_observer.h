@@ -30,6 +30,15 @@ class GuardedObserver final : public rt::Observer {
   void HostLearned(const rt::Stream& stream, uint64_t position) noexcept override {
     Do(&rt::Observer::HostLearned, &Layer::HostLearned, stream, position);
   }
+  void HostLearnedRecord(const uint64_t* word, uint64_t number, const rt::Stream& stream,
+                         uint64_t position) noexcept override {
+    if constexpr (std::is_same_v<decltype(&rt::Observer::HostLearnedRecord),
+                                 decltype(&Layer::HostLearnedRecord)>) {
+      HostLearned(stream, position);
+    } else {
+      Guarded([&] { layer_.HostLearnedRecord(word, number, stream, position); });
+    }
+  }
   void HostWasSilent() noexcept override { Do(&rt::Observer::HostWasSilent, &Layer::HostWasSilent); }
   void HostDoes(const rt::Task& task) noexcept override {
     Do(&rt::Observer::HostDoes, &Layer::HostDoes, task);

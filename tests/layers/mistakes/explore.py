@@ -19,6 +19,7 @@ NO_DIFFERENCE = {
     "OneModelOnTwoStreams": "both launches write the same",
     "ALoadedModelOnTwoStreams": "its executions take turns here",
     "ALoadedModelByTwoCalls": "its executions take turns here",
+    "TwoThreadsExecuteOneModel": "its executions take turns here",
     "TwoModelsShareWorkMemory": "one launch at a time",
     "TheWorkMemoryOfAModelIsFilled": "nothing of an execution is left there",
     "ARecordInAModelComesTooEarly": "a launch is one task",

@@ -317,6 +317,22 @@ MISTAKE(ARecordInAModelStandsForWhatCameBefore, "race") {
   Copy(static_cast<char*>(x), z, b);  // [2]
 }
 
+// The host waits for the record, too, and knows as little.
+MISTAKE(TheHostReadsBehindARecordInAModel, "race") {
+  Telling telling;
+  Launch(telling.model, a);  // [1]
+  OK(aclrtSynchronizeEvent(telling.event));
+  Read(mended ? x : y);  // [2]
+}
+
+MISTAKE(TheHostAsksForARecordInAModelAndGoesOn, "race") {
+  Telling telling;
+  Launch(telling.model, a);  // [1]
+  aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  while (status != ACL_EVENT_RECORDED_STATUS_COMPLETE) OK(aclrtQueryEventStatus(telling.event, &status));
+  Copy(z, mended ? x : y, b);  // [2]
+}
+
 // The record tells of x, and the model runs on.
 MISTAKE(AModelIsDestroyedBehindARecordInIt, "destroy-while-used") {
   Telling telling;

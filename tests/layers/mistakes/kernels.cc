@@ -150,6 +150,7 @@ MISTAKE(AStepOfTheOptimiserOvertakesTheForwardPass, "race") {
   RUN(kit, b, aclnnSoftmax, kit.Floats({4, 32}, x), 1, kit.Floats({4, 32}, y));  // [1]
   if (mended) Link(b, a);
   void* state = kit.Zeros(8192);
+  OK(aclrtMemcpy(Inside(state, 4096), 512, z, 512, ACL_MEMCPY_DEVICE_TO_DEVICE));
   std::vector<aclTensor*> one;
   for (int i = 0; i < 7; ++i)
     one.push_back(kit.Floats({1}, Inside(state, 4096 + 64 * static_cast<size_t>(i))));

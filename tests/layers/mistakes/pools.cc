@@ -77,13 +77,15 @@ MISTAKE(ARegionIsUsedAfterItWasTakenBack, "use-after-free") {
 MISTAKE(ARegionGoesToAnotherStream, "race") {
   const Pool pool(NewPoolMemory());
   pool.Give(0);
-  Fill(pool.At(0), a);  // [1]
+  Copy(pool.At(0), x, a);  // [1]
   pool.TakeBack(0);
-  pool.Give(0);                      // [3]
-  Fill(pool.At(0), mended ? a : b);  // [2]
-  pool.TakeBack(0);
+  pool.Give(0);                         // [3]
+  Copy(pool.At(0), y, mended ? a : b);  // [2]
   Wait(a);
   Wait(b);
+  Copy(z, pool.At(0), a);
+  pool.TakeBack(0);
+  Wait(a);
   pool.End();
 }
 
