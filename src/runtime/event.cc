@@ -545,6 +545,7 @@ namespace {
 }  // namespace
 
 bool Event::Complete() {
+  Binding launch;
   {
     std::lock_guard guard(lock_);
     if (shared_ != nullptr) {
@@ -555,14 +556,19 @@ bool Event::Complete() {
       return true;
     }
     if (external_ != 0) {
-      if (external_done_.load(std::memory_order_acquire) < external_) return false;
-      if (Observers::any()) {
+      const bool reached = external_done_.load(std::memory_order_acquire) >= external_;
+      if (reached && Observers::any()) {
         Observers::Tell([&](Observer& o) {
           o.HostLearnedRecord(external_word(), external_, *binding_.stream, binding_.position);
         });
       }
-      return true;
+      if (reached) return true;
+      launch = binding_;
     }
+  }
+  if (launch.stream != nullptr) {
+    launch.stream->Hurry();
+    return false;
   }
   Binding binding = LatestRecord();
   if (binding.stream == nullptr) return kind_ == EventKind::kEx;

@@ -25,6 +25,8 @@ NO_DIFFERENCE = {
     "ARecordInAModelComesTooEarly": "a launch is one task",
     "ARecordInAModelTellsOfOneBuffer": "a launch is one task",
     "ARecordInAModelIsWaitedForBeforeItsLaunch": "both launches write the same",
+    "TheHostReadsBehindARecordInAModel": "a launch is one task",
+    "TheHostAsksForARecordInAModelAndGoesOn": "a launch is one task",
     "WeightsAreFilledUnderTwoModels": "a model keeps its weights elsewhere here",
     "ASlotOfInputsComesRoundTooEarly": "both uploads bring the same",
     "OneWorkspaceForTwoStreams": "the operator leaves its workspace alone here",
