@@ -161,7 +161,8 @@ CLI::App* AddTrace(CLI::App& app, TraceOptions& options) {
                     "Also write a line for each call to this file: its arguments, and what it gave");
   trace->add_option("--msprof", options.msprof,
                     "Also write msprof's tables of operators, tasks and calls to this folder");
-  trace->footer("The exit code is the program's; 126 when a file cannot be written.");
+  trace->footer(
+      "The exit code is the program's. A file that cannot be written is told, and the program runs without it.");
   return trace;
 }
 

@@ -20,30 +20,34 @@ namespace belay::tool {
 
 namespace {
 
+void TellWithout(const std::string& path, const std::string& why) {
+  std::fprintf(stderr, "belay trace: cannot write to %s: %s; the program runs without it\n", path.c_str(),
+               why.c_str());
+}
+
 // An empty file, by a path that stays right in other folders: the program may go to some before it starts to
 // use devices. Empty, with a word for the user, where it cannot be.
 std::string Begin(const std::string& file) {
   const std::string path = std::filesystem::absolute(file);
   const int opened = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (opened < 0) {
-    std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), std::strerror(errno));
+    TellWithout(path, std::strerror(errno));
     return "";
   }
   close(opened);
   return path;
 }
 
-bool MakeFolder(const std::string& folder) {
+void MakeFolder(const std::string& folder) {
   const std::string path = std::filesystem::absolute(folder);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (!error && access(path.c_str(), W_OK) != 0) error.assign(errno, std::generic_category());
   if (error) {
-    std::fprintf(stderr, "belay trace: cannot write to %s: %s\n", path.c_str(), error.message().c_str());
-    return false;
+    TellWithout(path, error.message());
+  } else {
+    setenv("BELAY_PROFILE_FOLDER", path.c_str(), 1);
   }
-  setenv("BELAY_PROFILE_FOLDER", path.c_str(), 1);
-  return true;
 }
 
 uint64_t Now() {
@@ -57,8 +61,7 @@ uint64_t Now() {
 int Trace(const TraceOptions& options) {
   const std::string path = Begin(options.file);
   const std::string calls = options.calls.empty() ? "" : Begin(options.calls);
-  if (path.empty() || calls.empty() != options.calls.empty()) return 126;
-  if (!options.msprof.empty() && !MakeFolder(options.msprof)) return 126;
+  if (!options.msprof.empty()) MakeFolder(options.msprof);
   AddToList("BELAY_LAYERS", "trace", ',');
   AddToList("LD_PRELOAD", ToolkitHome() + "/lib64/libbelay_calls.so", ':');
   setenv("BELAY_TRACE_FILE", path.c_str(), 1);
@@ -68,7 +71,8 @@ int Trace(const TraceOptions& options) {
   }
   {
     QuietWrites quiet;
-    std::fprintf(stderr, "belay trace: writes %s; open it at https://ui.perfetto.dev\n", path.c_str());
+    if (!path.empty())
+      std::fprintf(stderr, "belay trace: writes %s; open it at https://ui.perfetto.dev\n", path.c_str());
     if (!calls.empty()) std::fprintf(stderr, "belay trace: writes %s, a line for each call\n", calls.c_str());
   }
   return Run(options.run);

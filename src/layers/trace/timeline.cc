@@ -28,7 +28,7 @@ constinit bool g_without_file = false;
 std::string PathOfProcess() {
   if (g_without_file) return "";
   const char* path = std::getenv("BELAY_TRACE_FILE");
-  if (path != nullptr && *path != '\0') return path;
+  if (path != nullptr) return path;  // empty: none
   std::string own = "belay-" + std::to_string(getpid()) + ".pftrace";
   unlink(own.c_str());
   return own;
