@@ -204,3 +204,35 @@ MISTAKE(WhatFollowsACollectiveInAGraphIsNotAwaited, "race") {
   ranks.OtherSums();
   End(model, a);
 }
+
+MISTAKE(WhatIsBroadcastIsReplacedTooEarly, "race") {
+  const Ranks ranks;
+  OK(HcclBroadcast(x, kCount, HCCL_DATA_TYPE_FP32, 0, ranks.comms[0], b));  // [1]
+  if (mended) Link(b, a);
+  Fill(x, a);  // [2]
+  ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+    return HcclBroadcast(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream);
+  });
+}
+
+MISTAKE(ThePartOfTheOtherRankIsReadTooEarly, "race") {
+  const Ranks ranks;
+  OK(HcclAllGather(x, y, kCount / 2, HCCL_DATA_TYPE_FP32, ranks.comms[0], b));  // [1]
+  if (mended) Link(b, a);
+  Copy(z, static_cast<char*>(y) + kBytes / 2, a, kBytes / 2);  // [2]
+  ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+    char* own = static_cast<char*>(block);
+    return HcclAllGather(own, own, kCount / 2, HCCL_DATA_TYPE_FP32, comm, stream);
+  });
+}
+
+// A bucket of gradients that is filled for the next round while its sum is still made.
+MISTAKE(ABucketIsFilledAgainTooEarly, "race") {
+  const Ranks ranks;
+  Copy(x, y, a);
+  Link(a, b);
+  OK(HcclAllReduce(x, x, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [1]
+  if (mended) Link(b, a);
+  Copy(x, z, a);  // [2]
+  ranks.OtherSums();
+}

@@ -379,3 +379,33 @@ MISTAKE(AModelIsDestroyedWhileOneOfTwoReplaysRuns, "destroy-while-used") {
   OK(aclmdlRIDestroy(model));  // [1]
   Wait(c);
 }
+
+// The upload is a node, which reads the host's memory at each launch.
+MISTAKE(AnUploadInAGraphIsFilledTooEarly, "race") {
+  Begin(a);
+  OK(aclrtMemcpyAsync(x, kBytes, pinned, kBytes, ACL_MEMCPY_HOST_TO_DEVICE, a));
+  Copy(y, x, a);
+  aclmdlRI model = Finish(a);
+  Launch(model, a);  // [1]
+  if (mended) Wait(a);
+  OK(aclrtMemcpy(pinned, kBytes, z, kBytes, ACL_MEMCPY_DEVICE_TO_HOST));  // [2]
+  End(model, a);
+}
+
+// What both have between their first node and their last lies in one block.
+MISTAKE(TwoModelsShareABlockBetween, "race") {
+  Begin(a);
+  Copy(z, x, a);
+  Copy(pinned, z, a);
+  aclmdlRI first = Finish(a);
+  Begin(b);
+  Copy(z, y, b);
+  Copy(x, z, b);
+  aclmdlRI second = Finish(b);
+  Launch(first, a);  // [1]
+  if (mended) Link(a, b);
+  Launch(second, b);  // [2]
+  Wait(a);
+  End(second, b);
+  End(first, a);
+}

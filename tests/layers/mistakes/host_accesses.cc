@@ -305,3 +305,17 @@ MISTAKE(NoWordTellsTheHost, "race") {
   Free(there);
   OK(aclrtFreeHost(block));
 }
+
+MISTAKE(ACounterInADownload, "race") {
+  Copy(pinned, x, a);  // [1]
+  if (mended) Wait(a);
+  __atomic_fetch_add(static_cast<int*>(pinned), 1, __ATOMIC_RELAXED);  // [2]
+  Wait(a);
+}
+
+MISTAKE(BytesMoveInWhatIsBeingUploaded, "race") {
+  Copy(x, pinned, a);  // [1]
+  if (mended) Wait(a);
+  std::memmove(static_cast<char*>(pinned) + 8, pinned, kBytes - 8);  // [2]
+  Wait(a);
+}

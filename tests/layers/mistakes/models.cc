@@ -347,3 +347,11 @@ MISTAKE(TwoThreadsExecuteOneModel, "race") {
   infer(x, y);
   other.join();
 }
+
+MISTAKE(ABufferIsExchangedForOneThatIsNotThereYet, "race") {
+  Loaded model(x, y);
+  Copy(z, y, b, kModelBytes);  // [1]
+  if (mended) Link(b, a);
+  OK(aclUpdateDataBuffer(aclmdlGetDatasetBuffer(model.input, 0), z, kModelBytes));
+  OK(model.Execute(a));  // [2]
+}

@@ -289,3 +289,65 @@ MISTAKE(ATensorIsDestroyedTwice, "use-after-destroy") {
   OK(aclDestroyTensor(tensor));
   if (!mended) TWIN(aclDestroyTensor(tensor));  // [1]
 }
+
+// A diagonal and a part of a row.
+MISTAKE(ADiagonalCrossesARow, "race") {
+  const int64_t size = mended ? 3 : 4;
+  const View diagonal{x, {16}, {33}}, row{x, {size}, {1}, 30};
+  Sum(diagonal, diagonal, diagonal, a);  // [1]
+  Sum(row, Vector(y, size), row, b);     // [2]
+}
+
+MISTAKE(WindowsOverlap, "race") {
+  const View first{x, {8, 8}, {16, 1}}, second{x, {8, 8}, {16, 1}, mended ? 8 : 7};
+  Sum(first, first, first, a);             // [1]
+  Sum(second, Dense(z, 8, 8), second, b);  // [2]
+}
+
+namespace {
+
+// y + z to x, again and again.
+struct Repeated {
+  aclTensor *left = Tensor(Vector(y)), *right = Tensor(Vector(z)), *out = Tensor(Vector(x));
+  aclOpExecutor* executor = nullptr;
+  Repeated() {
+    float one = 1;
+    uint64_t bytes = 0;
+    OK(aclnnAddGetWorkspaceSize(left, right, aclCreateScalar(&one, ACL_FLOAT), out, &bytes, &executor));
+    OK(aclSetAclOpExecutorRepeatable(executor));
+  }
+  Repeated(const Repeated&) = delete;
+  Repeated& operator=(const Repeated&) = delete;
+  ~Repeated() {
+    Wait(a);
+    OK(aclDestroyAclOpExecutor(executor));
+  }
+  int Run() { return aclnnAdd(nullptr, 0, executor, a); }
+};
+
+}  // namespace
+
+MISTAKE(TheNextOperandIsNotThereYet, "race") {
+  void* next = NewBlock();
+  {
+    Repeated add;
+    OK(add.Run());
+    Copy(next, z, b);  // [1]
+    if (mended) Link(b, a);
+    OK(aclSetInputTensorAddr(add.executor, 0, add.left, next));
+    OK(add.Run());  // [2]
+  }
+  Wait(b);
+  Free(next);
+}
+
+MISTAKE(TheNextOperandIsGone, "use-after-free") {
+  void* next = NewBlock();  // [3]
+  {
+    Repeated add;
+    OK(aclSetInputTensorAddr(add.executor, 0, add.left, next));
+    if (!mended) Free(next);  // [2]
+    TWIN(add.Run());          // [1]
+  }
+  if (mended) Free(next);
+}

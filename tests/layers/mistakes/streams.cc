@@ -266,3 +266,25 @@ MISTAKE(ACopyFromAnotherDeviceIsNotWaitedFor, "race") {
   OK(aclrtResetDevice(1));
   OK(aclrtSetDevice(0));
 }
+
+MISTAKE(TheTimeoutOfAnEventIsIgnored, "race") {
+  static std::atomic<bool> go;
+  go = false;
+  aclrtEvent event = NewEvent();
+  HoldUp(a, &go);
+  Fill(x, a);  // [1]
+  Record(event, a);
+  if (mended) go = true;
+  TWIN(aclrtSynchronizeEventWithTimeout(event, mended ? 60'000 : 1));
+  go = true;
+  Copy(y, x, b);  // [2]
+}
+
+MISTAKE(AnotherDeviceIsAwaited, "race") {
+  Fill(x, a);  // [1]
+  OK(aclrtSetDevice(mended ? 0 : 1));
+  OK(aclrtSynchronizeDevice());
+  if (!mended) OK(aclrtResetDevice(1));
+  OK(aclrtSetDevice(0));
+  Copy(y, x, b);  // [2]
+}
