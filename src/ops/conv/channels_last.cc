@@ -110,14 +110,23 @@ void Conversion::FindPlainTranspose(const Operand& operand, const Tensor& packed
   if (!SameLayout(t.shape, packed.strides, ChannelsLastStrides(t.shape))) return;
   const int64_t pixels = t.count() / (t.shape[0] * t.shape[1]);
   if (pixels == 1 || t.shape[1] == 1) return;  // only its type changes
-  batch_ = t.shape[0], channels_ = t.shape[1], pixels_ = pixels;
+  batch_ = t.shape[0], channels_ = t.shape[1], pixels_ = pixels, images_ = true;
+}
+
+void Conversion::LoadImages(const char* operand, char* packed, int64_t first, int64_t count) const {
+  operand += first * channels_ * pixels_ * static_cast<int64_t>(BytesOf(memory_));
+  if (element_ == 2) return TransposeHalves(operand, packed, count, channels_, pixels_);
+  LoadTransposed(memory_, operand, reinterpret_cast<float*>(packed), count, channels_, pixels_);
+}
+
+void Conversion::StoreImages(char* operand, const char* packed, int64_t first, int64_t count) const {
+  operand += first * channels_ * pixels_ * static_cast<int64_t>(BytesOf(memory_));
+  if (element_ == 2) return TransposeHalves(packed, operand, count, pixels_, channels_);
+  StoreTransposed(memory_, reinterpret_cast<const float*>(packed), operand, count, pixels_, channels_);
 }
 
 void Conversion::Load(const char* operand, char* packed) const {
-  if (batch_ > 0 && element_ == 2) return TransposeHalves(operand, packed, batch_, channels_, pixels_);
-  if (batch_ > 0) {
-    return LoadTransposed(memory_, operand, reinterpret_cast<float*>(packed), batch_, channels_, pixels_);
-  }
+  if (batch_ > 0) return LoadImages(operand, packed, 0, batch_);
   char* base[2] = {packed, const_cast<char*>(operand)};
   if (moves_) return Move(base);
   nest_.WalkAll(
@@ -141,11 +150,7 @@ void Conversion::Move(char* const* base) const {
 }
 
 void Conversion::Store(char* operand, const char* packed) const {
-  if (batch_ > 0 && element_ == 2) return TransposeHalves(packed, operand, batch_, pixels_, channels_);
-  if (batch_ > 0) {
-    return StoreTransposed(memory_, reinterpret_cast<const float*>(packed), operand, batch_, pixels_,
-                           channels_);
-  }
+  if (batch_ > 0) return StoreImages(operand, packed, 0, batch_);
   char* base[2] = {operand, const_cast<char*>(packed)};
   if (moves_) return Move(base);
   nest_.WalkAll(

@@ -27,6 +27,13 @@ class Conversion {
   void Load(const char* operand, char* packed) const;
   void Store(char* operand, const char* packed) const;
 
+  // Whether it can be done image by image: channels that lie plane after plane become the last, or nothing
+  // is needed.
+  bool by_images() const { return !needed_ || (images_ && batch_ > 0); }
+  // Of some images that are packed; `operand` is that of all.
+  void LoadImages(const char* operand, char* packed, int64_t first, int64_t count) const;
+  void StoreImages(char* operand, const char* packed, int64_t first, int64_t count) const;
+
   // Where the operand's first element lies behind its binding.
   int64_t offset() const { return offset_; }
 
@@ -35,7 +42,8 @@ class Conversion {
   void Move(char* const* base) const;
 
   bool needed_ = false;
-  bool moves_ = false;  // elements that nobody computes with stay what they are
+  bool moves_ = false;   // elements that nobody computes with stay what they are
+  bool images_ = false;  // a plain transpose of each image
   int64_t bytes_ = 0, offset_ = 0, element_ = 0;
   LoopNest nest_;
   Lane lane_;

@@ -31,22 +31,29 @@ struct ConvBody {
   std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
   PackedOperand input, weight, bias, residual, out;
   int64_t packed_at = 0, scratch_at = 0, element = 4;
+  int64_t slots = 1;                          // parts that run at the same time
+  bool by_images = false;                     // each part brings its own images, and takes them back
+  int64_t in_bytes = 0, out_bytes = 0;        // of the images of a part
+  int64_t out_image = 1;                      // elements of an image of the result
   int64_t read_element = 4;                   // of the input
   int64_t rounded_at = 0, rounded_bytes = 0;  // what a part reads, rounded to bf16; 0: it is read as it is
 
   void operator()(const Frame& frame) const {
     ConvCall call{};
-    call.src = input.Loaded(frame);
+    call.src = by_images ? input.Own(frame) : input.Loaded(frame);
     call.weights = Weights(frame);
     call.bias = ready_bias != nullptr ? ready_bias.get() : bias.present() ? bias.Loaded(frame) : nullptr;
-    char* result = out.Result(frame);
+    char* result = by_images ? out.Own(frame) : out.Result(frame);
     const char* added = Added(frame, result);
     call.dst = result;
-    const auto& parts = ready->parts();
-    ParallelFor(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) RunPart(i, call, added, frame);
+    const auto parts = static_cast<int64_t>(ready->parts().size());
+    ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t slot = begin; slot < end; ++slot) {
+        for (int64_t i = parts * slot / slots; i < parts * (slot + 1) / slots; ++i)
+          by_images ? RunImages(i, slot, call, frame) : RunPart(i, call, added, frame);
+      }
     });
-    out.Store(frame);
+    if (!by_images) out.Store(frame);
   }
 
   const char* Weights(const Frame& frame) const {
@@ -65,11 +72,10 @@ struct ConvBody {
     return nullptr;
   }
 
-  const void* Read(int64_t i, const char* src, const Frame& frame) const {
+  const void* Read(const ConvGeometry& part, int64_t slot, const char* src, const Frame& frame) const {
     if (rounded_bytes == 0) return src;
-    char* rounded = frame.workspace + rounded_at + i * rounded_bytes;
-    tensor::Convert(DType::kBF16, rounded, DType::kF32, src,
-                    InputCount(ready->parts()[static_cast<size_t>(i)].geometry));
+    char* rounded = frame.workspace + rounded_at + slot * rounded_bytes;
+    tensor::Convert(DType::kBF16, rounded, DType::kF32, src, InputCount(part));
     return rounded;
   }
 
@@ -77,19 +83,44 @@ struct ConvBody {
     return g.batch * g.in[0] * g.in[1] * g.in[2] * g.in_channels;
   }
 
+  static int64_t OutputCount(const ConvGeometry& g) {
+    return g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels;
+  }
+
+  // Each part is in a slot of its own.
   void RunPart(int64_t i, const ConvCall& whole, const char* added, const Frame& frame) const {
     const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
-    const ConvGeometry& g = part.geometry;
-    ConvCall call = whole;
-    call.src = Read(i, static_cast<const char*>(whole.src) + part.src * read_element, frame);
-    call.weights = static_cast<const char*>(whole.weights) + part.weights;
     char* dst = static_cast<char*>(whole.dst) + part.dst * element;
-    call.dst = dst;
-    call.scratch = frame.workspace + scratch_at + i * ready->scratch_bytes();
     if (added != nullptr) {
-      int64_t count = g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels;
-      std::memcpy(dst, added + part.dst * element, static_cast<size_t>(count * element));
+      std::memcpy(dst, added + part.dst * element, static_cast<size_t>(OutputCount(part.geometry) * element));
     }
+    ConvCall call = whole;
+    call.src = static_cast<const char*>(whole.src) + part.src * read_element;
+    call.dst = dst;
+    Multiply(part, i, call, frame);
+  }
+
+  void RunImages(int64_t i, int64_t slot, const ConvCall& whole, const Frame& frame) const {
+    const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
+    const int64_t image = part.dst / out_image, images = OutputCount(part.geometry) / out_image;
+    ConvCall call = whole;
+    call.src = static_cast<const char*>(whole.src) + part.src * read_element;
+    char* dst = static_cast<char*>(whole.dst) + part.dst * element;
+    if (input.conversion.needed()) {
+      char* packed = frame.workspace + input.workspace + slot * in_bytes;
+      input.conversion.LoadImages(input.Own(frame), packed, image, images);
+      call.src = packed;
+    }
+    if (out.conversion.needed()) dst = frame.workspace + out.workspace + slot * out_bytes;
+    call.dst = dst;
+    Multiply(part, slot, call, frame);
+    if (out.conversion.needed()) out.conversion.StoreImages(out.Own(frame), dst, image, images);
+  }
+
+  void Multiply(const ReadyConv::Part& part, int64_t slot, ConvCall call, const Frame& frame) const {
+    call.src = Read(part.geometry, slot, static_cast<const char*>(call.src), frame);
+    call.weights = static_cast<const char*>(call.weights) + part.weights;
+    call.scratch = frame.workspace + scratch_at + slot * ready->scratch_bytes();
     if (!ready->backend().run(*part.primitive, call)) {
       Fail(tensor::kRuntimeFailure, "conv-backend", "the backend refused a convolution");
     }
@@ -218,9 +249,13 @@ class Builder {
 
   void Build(Plan& plan, const ConvGeometry& geometry) {
     const ConvSpec spec = SpecOf(Flattened(geometry));
+    FindImages(geometry);
     Ready(spec);
-    body_.input = Placed(args_.input, body_.read_element == 2 ? DType::kBF16 : type_, true, true);
-    body_.out = Placed(args_.out, true, false);
+    const auto parts = static_cast<int64_t>(body_.ready->parts().size());
+    body_.slots = body_.by_images ? std::min<int64_t>(parts, ParallelWidth()) : parts;
+    if (body_.rounded_bytes > 0) body_.rounded_at = Reserve(body_.rounded_bytes * body_.slots);
+    body_.input = Turned(args_.input, body_.read_element, true, &body_.in_bytes);
+    body_.out = Turned(args_.out, body_.element, false, &body_.out_bytes);
     if (args_.residual.present()) {
       body_.residual.binding = args_.residual.binding;
       body_.residual.conversion =
@@ -230,9 +265,8 @@ class Builder {
     }
     Weights();
     Bias();
-    const auto parts = static_cast<int64_t>(body_.ready->parts().size());
     const int64_t pack = body_.packed_weights == nullptr ? body_.ready->pack_scratch_bytes() : 0;
-    body_.scratch_at = Reserve(std::max(body_.ready->scratch_bytes() * parts, pack));
+    body_.scratch_at = Reserve(std::max(body_.ready->scratch_bytes() * body_.slots, pack));
     plan.SetWorkspace(static_cast<uint64_t>(workspace_));
     plan.SetProducts(ConvProducts(spec.geometry));
     plan.SetCost(1000 + static_cast<uint64_t>(ConvFlops(spec.geometry) / 100));
@@ -275,6 +309,22 @@ class Builder {
     return WinogradMixes(reinterpret_cast<const float*>(PlainWeights().get()), args_.weight.tensor->count());
   }
 
+  // Where weights change, images that lie as planes are turned, multiplied and turned back a few at a time:
+  // they stay in the cache.
+  void FindImages(const ConvGeometry& g) {
+    constexpr int64_t kBytes = 256 * 1024;
+    const bool changes = args_.constant_weight == nullptr && args_.packed_weight == nullptr;
+    if (!changes || args_.residual.present() || IsDeep(g) || g.batch < std::max(2, ParallelWidth())) return;
+    const Conversion in = PackedOperand(args_.input, type_, true, true).conversion,
+                     out = PackedOperand(args_.out, type_, true, false).conversion;
+    if (!in.by_images() || !out.by_images() || !(in.needed() || out.needed())) return;
+    const int64_t width = IsWorthCutting(g) ? ParallelWidth() : 1;
+    const int64_t together = kBytes * g.batch / (in.bytes() + out.bytes());
+    images_ = CutImages(g, std::clamp<int64_t>(together, 1, g.batch / width));
+    body_.by_images = true;
+    body_.out_image = args_.out.tensor->count() / g.batch;
+  }
+
   void Ready(const ConvSpec& spec) {
     if (type_ == DType::kF32 && IsDeep(spec.geometry)) {
       body_.ready = ReadyBy(args_.transposed ? PlainConv() : DeepConv(), spec, ParallelWidth());
@@ -296,9 +346,12 @@ class Builder {
   // False: the processor has no such products.
   bool ReadyRounded(const ConvBackend& backend, ConvSpec spec) {
     spec.type = ConvType::kBF16;
+    spec.rounds = !args_.transposed && !args_.residual.present() &&
+                  Conversion::KeepsHalves(*args_.out.tensor, DType::kBF16);
     const auto ready = ReadyBy(backend, spec, ParallelWidth());
     if (!ready->usable()) return false;
     body_.ready = ready;
+    if (spec.rounds) body_.element = 2;
     if (Conversion::KeepsHalves(*args_.input.tensor, DType::kBF16)) {
       body_.read_element = 2;
       return true;
@@ -307,7 +360,6 @@ class Builder {
       body_.rounded_bytes =
           std::max(body_.rounded_bytes, WorkspacePart(ConvBody::InputCount(part.geometry) * 2));
     }
-    body_.rounded_at = Reserve(body_.rounded_bytes * static_cast<int64_t>(ready->parts().size()));
     return true;
   }
 
@@ -318,8 +370,9 @@ class Builder {
     if (stored) layout = ParseWeightLayout(args_.packed_weight->layout);
     stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) &&
              args_.packed_weight->bytes >= layout.bytes() && layout.bf16 == (spec.type == ConvType::kBF16);
-    return std::make_shared<ReadyConv>(backend, spec, CutConv(spec.geometry, width, backend.longest_row),
-                                       stored ? &layout : nullptr);
+    return std::make_shared<ReadyConv>(
+        backend, spec, images_.empty() ? CutConv(spec.geometry, width, backend.longest_row) : images_,
+        stored ? &layout : nullptr);
   }
 
   int64_t Reserve(int64_t bytes) {
@@ -334,6 +387,16 @@ class Builder {
   PackedOperand Placed(const Operand& operand, DType type, bool channels_last, bool loading) {
     PackedOperand place(operand, type, channels_last, loading);
     if (place.conversion.needed()) place.workspace = Reserve(place.conversion.bytes());
+    return place;
+  }
+  // With its channels last; by images there is room for those of the parts that run at the same time.
+  PackedOperand Turned(const Operand& operand, int64_t element, bool loading, int64_t* bytes_of_part) {
+    const DType type = element == 2 ? DType::kBF16 : type_;
+    if (!body_.by_images) return Placed(operand, type, true, loading);
+    PackedOperand place(operand, type, true, loading);
+    const int64_t batch = operand.shape()[0], parts = static_cast<int64_t>(images_.size());
+    *bytes_of_part = WorkspacePart((batch + parts - 1) / parts * (place.conversion.bytes() / batch));
+    if (place.conversion.needed()) place.workspace = Reserve(*bytes_of_part * body_.slots);
     return place;
   }
 
@@ -379,6 +442,7 @@ class Builder {
   const ConvArgs& args_;
   const DType type_;
   ConvBody body_;
+  std::vector<ConvPart> images_;  // the parts, where each takes images of its own
   int64_t workspace_ = 0;
 };
 

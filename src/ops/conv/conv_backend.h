@@ -22,7 +22,7 @@ struct ConvGeometry {
   bool operator==(const ConvGeometry&) const = default;
 };
 
-// kBF16: what is read and the weights; bias, sums and the result are f32.
+// kBF16: what is read and the weights; bias and sums are f32, and so is the result, where it is not rounded.
 enum class ConvType : int32_t { kF32, kF64, kBF16 };
 
 // The structures are shared with libbelay_dnnl.so, which is built from the same sources.
@@ -32,6 +32,7 @@ struct ConvSpec {
   bool bias;
   bool residual;  // the result is added to what the output holds, before the activation
   Activation activation;
+  bool rounds = false;  // the result is bf16, too; not where it is added to
 
   bool operator==(const ConvSpec&) const = default;
 };

@@ -75,6 +75,11 @@ int64_t ConvProducts(const ConvGeometry& g) {
 
 double ConvFlops(const ConvGeometry& g) { return 2.0 * static_cast<double>(ConvProducts(g)); }
 
+bool IsWorthCutting(const ConvGeometry& g) {
+  constexpr double kWorthCutting = 2e6;  // about 15 us
+  return ConvFlops(g) >= kWorthCutting;
+}
+
 int64_t ConvDepth(const ConvGeometry& g) {
   int64_t depth = g.in_channels / g.groups;
   for (int d = 0; d < 3; ++d) {
@@ -112,6 +117,16 @@ ConvGeometry Flattened(const ConvGeometry& g) {
   return flat;
 }
 
+std::vector<ConvPart> CutImages(const ConvGeometry& whole, int64_t together) {
+  // Parts that are alike need one primitive.
+  int64_t alike = together;
+  while (whole.batch % alike != 0) --alike;
+  if (2 * alike > together) together = alike;
+  std::vector<ConvPart> parts = CutBatch(whole, (whole.batch + together - 1) / together);
+  for (ConvPart& part : parts) part.geometry = Flattened(part.geometry);
+  return parts;
+}
+
 std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
   std::vector<ConvPart> images = CutBatch(whole, std::min<int64_t>(whole.batch, width));
   const int d = OuterDimension(whole);
@@ -130,10 +145,9 @@ std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
 }
 
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row) {
-  constexpr double kWorthCutting = 2e6;  // about 15 us
   const int64_t pieces = LongRowPieces(whole, longest_row);
   if (pieces > 1) return CutRowsEvenly(whole, std::max<int64_t>(whole.batch * pieces, width));
-  if (width <= 1 || ConvFlops(whole) < kWorthCutting) return {{whole, 0, 0}};
+  if (width <= 1 || !IsWorthCutting(whole)) return {{whole, 0, 0}};
   return CutRowsEvenly(whole, width);
 }
 

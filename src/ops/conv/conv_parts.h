@@ -17,7 +17,13 @@ struct ConvPart {
 // of a single dimension are longer than `longest_row` (0: any may be), of as much work as is worth a call.
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row = 0);
 
-// The same however little work there is.
+// Whether more than one core is worth it.
+bool IsWorthCutting(const ConvGeometry& geometry);
+
+// Parts of whole images, at most so many together; each is flattened.
+std::vector<ConvPart> CutImages(const ConvGeometry& whole, int64_t together);
+
+// Parts as CutConv has them, however little work there is.
 std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);
 
 // Multiplications, each with an addition.

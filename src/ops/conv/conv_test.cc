@@ -19,7 +19,6 @@
 #include "ops/conv/ready_conv.h"
 #include "ops/conv/winograd.h"
 #include "ops/kernels.h"
-#include "ops/layout/float_transpose.h"
 #include "ops/testing/in_pieces.h"
 #include "ops/testing/sample.h"
 
@@ -279,6 +278,26 @@ TEST(Conv, LayoutsTypesAndConstants) {
       EXPECT_LE(Error(c), allowed) << "transposed, case " << i << " " << NameOf(dtype);
       c.layout = Layout::kPacked, c.channels_last = true;
       EXPECT_LE(Error(c), allowed) << "channels last, case " << i << " " << NameOf(dtype);
+    }
+  }
+}
+
+// Of planes, with weights that change: one image, a few, and numbers of them that differ by one.
+TEST(Conv, ImagesAFewAtATime) {
+  const Case cases[] = {{{5, 24, 41, 40}, {33, 24, 3, 2}, {2, 1}, {1, 2}, {1, 0}, {0, 2}},
+                        {{7, 40, 16, 16}, {64, 40, 1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}},
+                        {{7, 32, 15, 17}, {48, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+                        {{6, 64, 5, 9, 9}, {32, 64, 2, 1, 1}, {1, 1, 2}, {1, 1, 1}, {1, 0, 0}, {0, 0, 0}},
+                        {{7, 33, 13, 8}, {33, 18, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {0, 1}, 1, true}};
+  for (const Case& shape : cases) {
+    for (auto [dtype, allowed] : {std::pair{DType::kF32, 1e-5}, {DType::kF16, 1e-3}, {DType::kBF16, 8e-3}}) {
+      for (const bool in_pieces : {false, true}) {
+        std::optional<testing::InPieces> pieces;
+        if (in_pieces) pieces.emplace();
+        Case c = shape;
+        c.dtype = dtype;
+        EXPECT_LE(Error(c), allowed) << WordsOf(c) << " " << NameOf(dtype);
+      }
     }
   }
 }
@@ -618,32 +637,6 @@ TEST(Conv, WeightsMixedForWinogradServeOthers) {
   EXPECT_THROW(ParseWeightLayout(TextOf(layout)), belay::Error);
   EXPECT_FALSE(WinogradConv().takes(spec, layout));
   EXPECT_FALSE(OneDnnConv() != nullptr && OneDnnConv()->takes(spec, layout));
-}
-
-TEST(Conv, TransposesOfEverySize) {
-  std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1},    {2, 3, 40},   {2, 3, 2100}, {1, 2100, 3},
-                                            {2, 4, 1025}, {1, 77, 2},   {1, 16, 16},  {1, 33, 50},
-                                            {3, 70, 5},   {1, 200, 130}};
-  for (int64_t rows : {5, 8, 15, 16, 17, 31, 49}) {
-    for (int64_t columns : {6, 7, 15, 16, 19, 48, 63}) sizes.push_back({2, rows, columns});
-  }
-  for (size_t i = 0; i < 3 * sizes.size(); ++i) {
-    simd::SetLevel(static_cast<int>(i % 3));
-    const auto [batch, rows, columns] = sizes[i / 3];
-    std::vector<float> from(static_cast<size_t>(batch * rows * columns)), to(from.size(), -1.0f);
-    std::iota(from.begin(), from.end(), 0.0f);
-    TransposeFloats(from.data(), to.data(), batch, rows, columns);
-    for (int64_t n = 0; n < batch; ++n) {
-      for (int64_t r = 0; r < rows; ++r) {
-        for (int64_t c = 0; c < columns; ++c) {
-          ASSERT_EQ(to[static_cast<size_t>((n * columns + c) * rows + r)],
-                    from[static_cast<size_t>((n * rows + r) * columns + c)])
-              << batch << " of " << rows << " rows, " << columns << " columns";
-        }
-      }
-    }
-  }
-  simd::SetLevel(9);
 }
 
 TEST(Conv, WeightsPackedAhead) {

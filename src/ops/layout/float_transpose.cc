@@ -165,12 +165,29 @@ void StoreTransposed(DType type, const float* from, char* to, int64_t batch, int
            });
 }
 
+// Rows and columns that fill a square at least: the last squares may begin before those in front of them end.
+static void TurnLines(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t rows,
+                      int64_t columns) {
+  constexpr int64_t kBytes = sizeof(uint16_t);
+  const TurnHalfSquare turn = BestTurnHalfSquare();
+  for (int64_t i = 0; i < rows; i += kHalfSquare) {
+    const int64_t r = std::min(i, rows - kHalfSquare);
+    for (int64_t k = 0; k < columns; k += kHalfSquare) {
+      const int64_t c = std::min(k, columns - kHalfSquare);
+      turn(from + r * from_step + c * kBytes, from_step, to + c * to_step + r * kBytes, to_step);
+    }
+  }
+}
+
 void TransposeHalves(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns) {
   constexpr int64_t kBytes = sizeof(uint16_t);
   EachPart(batch, rows, columns,
            [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float*) {
              const char* source = from + (image + row * columns + column) * kBytes;
              char* target = to + (image + column * rows + row) * kBytes;
+             if (std::min(height, width) >= kHalfSquare) {
+               return TurnLines(source, columns * kBytes, target, rows * kBytes, height, width);
+             }
              if (std::min(height, width) >= Square<uint16_t>::kSide) {
                return TurnBySquares<uint16_t>(source, columns * kBytes, target, rows * kBytes, height, width);
              }

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -410,10 +412,36 @@ TEST(Moves, RowsOfElementsOfEverySize) {
   }
 }
 
+TEST(Layout, TransposesOfEverySize) {
+  std::vector<std::array<int64_t, 3>> sizes{{1, 1, 1},    {2, 3, 40},   {2, 3, 2100}, {1, 2100, 3},
+                                            {2, 4, 1025}, {1, 77, 2},   {1, 16, 16},  {1, 33, 50},
+                                            {3, 70, 5},   {1, 200, 130}};
+  for (int64_t rows : {5, 8, 15, 16, 17, 31, 49}) {
+    for (int64_t columns : {6, 7, 15, 16, 19, 48, 63}) sizes.push_back({2, rows, columns});
+  }
+  for (size_t i = 0; i < 3 * sizes.size(); ++i) {
+    simd::SetLevel(static_cast<int>(i % 3));
+    const auto [batch, rows, columns] = sizes[i / 3];
+    std::vector<float> from(static_cast<size_t>(batch * rows * columns)), to(from.size(), -1.0f);
+    std::iota(from.begin(), from.end(), 0.0f);
+    TransposeFloats(from.data(), to.data(), batch, rows, columns);
+    for (int64_t n = 0; n < batch; ++n) {
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < columns; ++c) {
+          ASSERT_EQ(to[static_cast<size_t>((n * columns + c) * rows + r)],
+                    from[static_cast<size_t>((n * rows + r) * columns + c)])
+              << batch << " of " << rows << " rows, " << columns << " columns";
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
+}
+
 // [batch][rows][columns] and back, by way of floats and as they are.
 TEST(Layout, HalvesAreTurnedOnTheirWay) {
   const int64_t sizes[][3] = {{2, 3, 300},  {1, 300, 2}, {3, 33, 17}, {2, 40, 49},
-                              {1, 64, 130}, {2, 7, 8},   {1, 9, 129}};
+                              {1, 64, 130}, {2, 7, 8},   {1, 9, 129}, {1, 32, 32}};
   for (int level = 0; level < 3; ++level) {
     simd::SetLevel(level);
     for (const auto& [batch, rows, columns] : sizes) {

@@ -112,7 +112,8 @@ dnnl::primitive_attr AttributesOf(const ConvSpec& spec) {
 struct Dims : belay::ops::ConvDims {
   explicit Dims(const ConvSpec& spec)
       : ConvDims(spec.geometry),
-        type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32) {}
+        type(spec.type == belay::ops::ConvType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32),
+        result(spec.rounds ? memory::data_type::bf16 : memory::data_type::f32) {}
 
   memory::desc AnyWeights() const { return memory::desc(WeightSizes(), type, memory::format_tag::any); }
 
@@ -162,7 +163,7 @@ struct Dims : belay::ops::ConvDims {
 
   memory::desc FloatWeights() const { return PlainWeights(memory::data_type::f32); }
 
-  memory::data_type type;  // of what is multiplied
+  memory::data_type type, result;  // of what is multiplied, and of its sums
 };
 
 using Description = dnnl::convolution_forward::primitive_desc;
@@ -212,7 +213,7 @@ Description NewDescription(const ConvSpec& spec, const memory::desc& weights) {
   if (!spec.bias) bias = memory::desc();
   dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm::convolution_direct,
                                        dims.Activations(g.in_channels, g.in, dims.type), weights, bias,
-                                       dims.Activations(g.out_channels, g.out, memory::data_type::f32),
+                                       dims.Activations(g.out_channels, g.out, dims.result),
                                        dims.Of(g.stride), dims.Of(g.dilation, 1), dims.Of(g.before),
                                        dims.Of(g.after));
   const Description found = QuicklyMade(Safe({desc, AttributesOf(spec), belay::ops::TheEngine()}, g), g);
