@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "base/error.h"
 #include "ops/conv/channels_last.h"
@@ -13,6 +14,7 @@
 #include "ops/conv/grouped_conv.h"
 #include "ops/conv/narrow_conv.h"
 #include "ops/conv/near_taps.h"
+#include "ops/conv/phased_conv.h"
 #include "ops/conv/plane_conv.h"
 #include "ops/conv/plane_product.h"
 #include "ops/conv/ready_conv.h"
@@ -330,6 +332,7 @@ class Builder {
       body_.ready = ReadyBy(args_.transposed ? PlainConv() : DeepConv(), spec, ParallelWidth());
       return;
     }
+    if (args_.transposed && ReadyInPhases(spec)) return;
     const ConvBackend* best = args_.transposed ? TransposedConv() : OneDnnConv();
     const bool rounds = args_.transposed ? AreRounded() : Rounds();
     if (best != nullptr && type_ == DType::kF32 && rounds && ReadyRounded(*best, spec)) return;
@@ -343,10 +346,19 @@ class Builder {
     body_.ready = ReadyBy(PlainConv(), spec, ParallelWidth());
   }
 
+  bool ReadyInPhases(const ConvSpec& spec) {
+    if (type_ != DType::kF32 || !PaysInPhases(spec.geometry, MultipliesHalves(args_))) return false;
+    const ConvBackend* phased = PhasedConv();
+    if (AreRounded() && ReadyRounded(*phased, spec)) return true;
+    const auto ready = ReadyBy(*phased, spec, ParallelWidth());
+    if (ready->usable()) body_.ready = ready;
+    return ready->usable();
+  }
+
   // False: the processor has no such products.
   bool ReadyRounded(const ConvBackend& backend, ConvSpec spec) {
     spec.type = ConvType::kBF16;
-    spec.rounds = !args_.transposed && !args_.residual.present() &&
+    spec.rounds = &backend != TransposedConv() && !args_.residual.present() &&
                   Conversion::KeepsHalves(*args_.out.tensor, DType::kBF16);
     const auto ready = ReadyBy(backend, spec, ParallelWidth());
     if (!ready->usable()) return false;
@@ -447,6 +459,12 @@ class Builder {
 };
 
 }  // namespace
+
+bool MultipliesHalves(const ConvArgs& args) {
+  if (args.input.dtype() != DType::kBF16 || args.weight.dtype() != DType::kBF16) return false;
+  const std::string_view machine = OneDnnConv() == nullptr ? "" : OneDnnConv()->machine();
+  return machine == "avx512_core_bf16" || machine == "avx512_core_amx";
+}
 
 ConvGeometry CheckedGeometry(const ConvArgs& args) {
   CheckRanks(args);

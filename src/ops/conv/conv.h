@@ -32,6 +32,9 @@ struct ConvArgs {
   bool bf16 = false;   // f32 may be rounded to bf16 before it is multiplied, where that is faster
 };
 
+// Whether input and weights are of BFLOAT16, and the processor multiplies it.
+bool MultipliesHalves(const ConvArgs& args);
+
 // Throws Error 161002 when the shapes do not fit together.
 void PlanConv(Plan& plan, const ConvArgs& args);
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "ops/conv/conv_parts.h"
+#include "ops/conv/phased_conv.h"
 #include "ops/conv/plane_conv_loops.h"
 #include "ops/conv/plane_layout.h"
 #include "ops/conv/plane_operands.h"
@@ -258,6 +259,7 @@ bool MayStayPlanes(const ConvArgs& args, const ConvGeometry& g) {
     seen.taps *= (g.kernel[d] + step - 1) / step;
     if (d > 0) seen.places *= (g.out[d] + step - 1) / step;
   }
+  if (PaysInPhases(g, MultipliesHalves(args))) return false;
   return FewAreSeen(seen);
 }
 
