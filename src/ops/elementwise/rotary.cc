@@ -2,10 +2,10 @@
 #include "ops/elementwise/rotary.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/error.h"
+#include "ops/experts/row_loops.h"
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
@@ -42,46 +42,71 @@ struct RotaryBody {
   Lane lanes[kOperands];  // along a row
   int64_t size;
   PieceScratch<float> row;  // of each operand
+  Mode mode;
   std::vector<Turn> turns;
 
   void operator()(const Frame& frame) const {
     char* base[kOperands];
     for (int k = 0; k < kOperands; ++k) base[k] = frame.at[bindings[k]] + rows.offset(k);
     row.For(frame, [&](int64_t begin, int64_t end, float* buffer) {
+      Angles angles;
       rows.Walk(base, begin, end, [&](char** at, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
           Row({at[0] + i * rows.step(0), at[1] + i * rows.step(1), at[2] + i * rows.step(2),
                at[3] + i * rows.step(3)},
-              buffer);
+              buffer, &angles);
         }
       });
     });
   }
 
+  // Those of the row before, which heads share.
+  struct Angles {
+    const char *cos_at = nullptr, *sin_at = nullptr;
+    const float *cos = nullptr, *sin = nullptr;
+  };
+
   struct RowAt {
     char *out, *x, *cos, *sin;
   };
 
-  void Row(const RowAt& at, float* buffer) const {
-    float *y = buffer, *x = y + size, *cos = x + size, *sin = cos + size;
-    Load(lanes[kX], x, at.x);
-    Load(lanes[kCos], cos, at.cos);
-    Load(lanes[kSin], sin, at.sin);
-    for (int64_t i = 0; i < size; ++i) {
-      const Turn& turn = turns[static_cast<size_t>(i)];
-      y[i] = x[turn.base] * cos[i] + turn.sign * x[turn.from] * sin[i];
+  void Row(const RowAt& at, float* buffer, Angles* angles) const {
+    float *y = buffer, *x = y + size;
+    if (angles->cos_at != at.cos || angles->sin_at != at.sin) {
+      angles->cos_at = at.cos, angles->cos = Load(lanes[kCos], x + size, at.cos);
+      angles->sin_at = at.sin, angles->sin = Load(lanes[kSin], x + 2 * size, at.sin);
     }
+    TurnRow(Load(lanes[kX], x, at.x), angles->cos, angles->sin, y);
     for (int64_t i = 0; i < size; i += kBlock) {
       lanes[kOut].Store(at.out + i * lanes[kOut].step(), y + i, std::min(kBlock, size - i), false);
     }
   }
 
-  void Load(const Lane& lane, float* to, const char* from) const {
-    for (int64_t i = 0; i < size; i += kBlock) {
-      const int64_t count = std::min(kBlock, size - i);
-      const void* block = lane.Load(to + i, from + i * lane.step(), count);
-      if (block != to + i) std::memcpy(to + i, block, static_cast<size_t>(count) * sizeof(float));
+  void TurnRow(const float* x, const float* cos, const float* sin, float* y) const {
+    const RowLoops& loops = BestRowLoops();
+    const int64_t half = size / 2;
+    switch (mode) {
+      case kHalf:
+        return loops.turn_halves(y, x, cos, sin, half);
+      case kInterleave:
+        return loops.turn_neighbours(y, x, cos, sin, size);
+      case kQuarter:
+        loops.turn_halves(y, x, cos, sin, half / 2);
+        return loops.turn_halves(y + half, x + half, cos + half, sin + half, half / 2);
+      default:
+        for (int64_t i = 0; i < size; ++i) {
+          const Turn& turn = turns[static_cast<size_t>(i)];
+          y[i] = x[turn.base] * cos[i] + turn.sign * x[turn.from] * sin[i];
+        }
     }
+  }
+
+  // Where they lie, or brought to `to`.
+  const float* Load(const Lane& lane, float* to, const char* from) const {
+    if (lane.direct()) return reinterpret_cast<const float*>(from);
+    for (int64_t i = 0; i < size; i += kBlock)
+      lane.Load(to + i, from + i * lane.step(), std::min(kBlock, size - i));
+    return to;
   }
 };
 
@@ -133,7 +158,7 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
   body.rows = LoopNest(heads[0].shape,
                        {Operand{&heads[0]}, Operand{&heads[1]}, Operand{&heads[2]}, Operand{&heads[3]}});
   body.row = {plan, body.rows.count(), LoopNest::kGrain, body.size * RotaryBody::kOperands};
-  body.turns = turns;
+  body.turns = turns, body.mode = static_cast<Mode>(mode);
   if (IsSameView(x, out)) plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
   plan.SetBody(body);

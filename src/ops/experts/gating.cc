@@ -6,10 +6,12 @@
 
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/norm/softmax_loops.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
@@ -18,24 +20,33 @@ namespace {
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
 void Softmax(float* x, int64_t n) {
-  float most = kOut;
-  for (int64_t i = 0; i < n; ++i) most = std::max(most, x[i]);
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i] = std::exp(x[i] - most));
-  const auto share = static_cast<float>(1 / sum);
-  for (int64_t i = 0; i < n; ++i) x[i] *= share;
+  const SoftmaxLoops<float>& loops = BestSoftmaxLoopsF32();
+  loops.scale(x, 1 / loops.exp_sum(x, x, loops.max(x, n), n), n);
+}
+
+float KeyOf(float score) { return std::isnan(score) ? std::numeric_limits<float>::infinity() : score; }
+
+void SortBest(const float* scores, int64_t n, int64_t k, int32_t* places) {
+  for (int64_t i = 0; i < n; ++i) places[i] = static_cast<int32_t>(i);
+  std::partial_sort(places, places + k, places + n, [&](int32_t a, int32_t b) {
+    const float left = KeyOf(scores[a]), right = KeyOf(scores[b]);
+    return left != right ? left > right : a < b;
+  });
 }
 
 // The places of the k greatest in order; the first of equal ones wins, and NaN over all.
 void TakeBest(const float* scores, int64_t n, int64_t k, int32_t* places) {
-  for (int64_t i = 0; i < n; ++i) places[i] = static_cast<int32_t>(i);
-  const auto key = [scores](int32_t i) {
-    return std::isnan(scores[i]) ? std::numeric_limits<float>::infinity() : scores[i];
-  };
-  std::partial_sort(places, places + k, places + n, [&](int32_t a, int32_t b) {
-    const float left = key(a), right = key(b);
-    return left != right ? left > right : a < b;
-  });
+  constexpr int64_t kFew = 16;
+  if (k > kFew) return SortBest(scores, n, k, places);
+  float keys[kFew];
+  int64_t held = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float key = KeyOf(scores[i]);
+    if (held == k && key <= keys[k - 1]) continue;
+    int64_t at = held < k ? held++ : k - 1;
+    for (; at > 0 && keys[at - 1] < key; --at) keys[at] = keys[at - 1], places[at] = places[at - 1];
+    keys[at] = key, places[at] = static_cast<int32_t>(i);
+  }
 }
 
 // y, expert = the k best of softmax(x), or with `renorm` the softmax of the k best of x.
@@ -94,7 +105,7 @@ struct RankedGroupsBody {
     const float* from = x.Load(frame, row, share);
     if (from != share) std::copy_n(from, n, share);
     if (sigmoid) {
-      for (int64_t i = 0; i < n; ++i) share[i] = 1 / (1 + std::exp(-share[i]));
+      BestRowLoops().sigmoid(share, share, n);
     } else {
       Softmax(share, n);
     }

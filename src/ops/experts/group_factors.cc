@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/matmul/packed_scale.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/quant/small_numbers.h"
 #include "tensor/convert.h"
 #include "tensor/views.h"
@@ -43,7 +44,7 @@ void GroupFactors::Scale(const Frame& frame, const int32_t* sums, int64_t token_
   }
   alignas(64) float buffer[kBlock];
   const float* by = scale.Load(frame, row, first, n, buffer);
-  for (int64_t i = 0; i < n; ++i) to[i] = static_cast<float>(sums[i]) * by[i] * by_row;
+  BestQuantLoops().scale_sums(to, sums, by, 1, by_row, n);
 }
 
 void GroupFactors::Spread(const Frame& frame, int64_t r, int64_t c, int64_t rows, int64_t columns,

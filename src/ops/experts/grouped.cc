@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -13,13 +12,15 @@
 #include "ops/conv/activation.h"
 #include "ops/experts/experts.h"
 #include "ops/experts/group_factors.h"
+#include "ops/experts/grouped_panels.h"
 #include "ops/experts/matrix_block.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
-#include "ops/matmul/gemv.h"
+#include "ops/matmul/panels.h"
 #include "ops/matmul/tiles.h"
 #include "ops/scratch.h"
+#include "ops/tiled.h"
 #include "tensor/codes.h"
 
 namespace belay::ops {
@@ -37,6 +38,7 @@ struct Product {
   int64_t bias_row = 0;
   NibblePlace nibbles = {};  // b, where its elements have four bits
   GroupFactors factors = {};
+  PanelPlace panels = {};  // b, where panels are made of it
 };
 
 // A block of the result of a group.
@@ -52,22 +54,6 @@ struct Group {
 };
 
 int64_t BlocksOf(int64_t count, int64_t block) { return (count + block - 1) / block; }
-
-void Multiply(const Gemm& g) {
-  if (g.k == 0) {
-    for (int64_t i = 0; i < g.m; ++i) std::fill_n(static_cast<float*>(g.c) + i * g.ldc, g.n, 0.0f);
-    return;
-  }
-  if (g.m == 1 && (!g.a.transposed || g.a.ld == 1)) {  // one row times what goes by once
-    const auto *a = static_cast<const float*>(g.a.data), *b = static_cast<const float*>(g.b.data);
-    auto* c = static_cast<float*>(g.c);
-    if (g.b.transposed) return BestGemv()(b, g.b.ld, a, g.k, g.n, c);
-    return BestTransposedGemv()(b, g.b.ld, a, g.n, g.k, c);
-  }
-  if (BestGemm().run(g)) return;
-  Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", BestGemm().name,
-       g.m, g.k, g.n);
-}
 
 struct GroupedBody {
   std::shared_ptr<const std::vector<Product>> products;
@@ -160,12 +146,13 @@ struct GroupedBody {
                       c,
                       split == Split::kDepth && shares_a ? g.begin : 0};
     if (quantised == Quantised::kBytes) return RunBytes(frame, p, piece, mine);
+    if (p.panels.present()) return RunPanels(frame, p, piece, mine);
     const int64_t m = piece.m, n = piece.n;
     const bool direct = p.c.TakesProducts() && !adds;
     auto* to = direct ? reinterpret_cast<float*>(p.c.Of(frame, piece.c_row, c)) : mine + a_room + b_room;
     const int64_t ld = direct ? (m == 1 ? n : p.c.row / MatrixPlace::kFloat) : n;
-    Multiply({m, n, piece.depth, p.a.Block(frame, piece.a_row, m, piece.from, piece.depth, mine),
-              WeightBlock(frame, p, piece, mine + a_room), to, ld, GemmType::kF32, GemmType::kF32});
+    MultiplyFloats({m, n, piece.depth, p.a.Block(frame, piece.a_row, m, piece.from, piece.depth, mine),
+                    WeightBlock(frame, p, piece, mine + a_room), to, ld, GemmType::kF32, GemmType::kF32});
     for (int64_t i = 0; i < m; ++i) Finish(frame, p, to + i * ld, piece.c_row + i, c, n, direct);
   }
 
@@ -179,17 +166,35 @@ struct GroupedBody {
     return block;
   }
 
+  // Floats, by panels of BFLOAT16 or of small integers.
+  void RunPanels(const Frame& frame, const Product& p, const Piece& piece, float* mine) const {
+    float* to = mine + a_room + b_room;
+    const PanelPart part = PartOf(p, piece);
+    if (quantised == Quantised::kWeights) {
+      part.MultiplyScaled(frame, mine, mine + a_room, to);
+    } else {
+      part.MultiplyFloats(frame, mine, to);
+    }
+    for (int64_t i = 0; i < piece.m; ++i)
+      Finish(frame, p, to + i * piece.n, piece.c_row + i, piece.column, piece.n, false);
+  }
+
+  static PanelPart PartOf(const Product& p, const Piece& piece) {
+    return {p.a, p.panels, p.factors, piece.m, piece.n, piece.depth, piece.a_row, piece.from, piece.column};
+  }
+
   // INT8 times INT8: so many rows at once as floats sum exactly.
   void RunBytes(const Frame& frame, const Product& p, const Piece& piece, float* mine) const {
     const int64_t m = piece.m, n = piece.n;
     float* part = mine + a_room + b_room;
     auto* sums = reinterpret_cast<int32_t*>(part + kBlockRows * kBlockColumns);
     std::fill_n(sums, m * n, 0);
-    for (int64_t k = 0; k < piece.depth; k += kExactDepth) {
+    if (p.panels.present() && piece.depth != 0) PartOf(p, piece).SumBytes(frame, mine, sums);
+    for (int64_t k = p.panels.present() ? piece.depth : 0; k < piece.depth; k += kExactDepth) {
       const int64_t depth = std::min(kExactDepth, piece.depth - k);
-      Multiply({m, n, depth, p.a.Block(frame, piece.a_row, m, k, depth, mine),
-                p.b.Block(frame, k, depth, piece.column, n, mine + a_room), part, n, GemmType::kF32,
-                GemmType::kF32});
+      MultiplyFloats({m, n, depth, p.a.Block(frame, piece.a_row, m, k, depth, mine),
+                      p.b.Block(frame, k, depth, piece.column, n, mine + a_room), part, n, GemmType::kF32,
+                      GemmType::kF32});
       for (int64_t i = 0; i < m * n; ++i) {
         const auto more = static_cast<uint32_t>(static_cast<int32_t>(part[i]));
         sums[i] = static_cast<int32_t>(static_cast<uint32_t>(sums[i]) + more);
@@ -253,6 +258,22 @@ int64_t MostParts(const GroupedBody& body, const std::vector<Product>& products,
   return parts;
 }
 
+// Room for blocks of a and b, and what is returned: beside them, in floats.
+int64_t BesideRoom(GroupedBody* body, const Product& p, int64_t depth, bool ready_a, bool ready_b,
+                   bool ready_c) {
+  constexpr int64_t kBlock2 = kBlockRows * kBlockColumns;
+  const bool bytes = body->quantised == Quantised::kBytes, weights = body->quantised == Quantised::kWeights;
+  if (p.panels.present()) {
+    const int64_t each = bytes ? 1 : weights ? 4 : 2;  // bytes of what an element of a becomes, at most
+    body->a_room = (kBlockRows * depth * each + MatrixPlace::kFloat - 1) / MatrixPlace::kFloat;
+    body->b_room = weights ? kBlockRows * (depth / std::max<int64_t>(p.factors.depth, 1)) : 0;
+    return (bytes ? 2 : 1) * kBlock2;
+  }
+  const int64_t lines = bytes ? std::min(depth, kExactDepth) : depth;
+  body->a_room = ready_a ? 0 : kBlockRows * lines, body->b_room = ready_b ? 0 : kBlockColumns * lines;
+  return (bytes ? 2 : ready_c ? 0 : 1) * kBlock2;
+}
+
 // Where the products are and how many rows each may have at most is known before.
 void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int64_t shared_rows) {
   int64_t depth = 1;
@@ -281,16 +302,9 @@ void PlanGroups(Plan& plan, GroupedBody body, std::vector<Product> products, int
   constexpr double kWorthACore = 1e6;
   const auto grain =
       std::max<int64_t>(1, static_cast<int64_t>(kWorthACore * static_cast<double>(parts) / (work + 1)));
-  const bool bytes = body.quantised == Quantised::kBytes;
-  const int64_t lines = bytes ? std::min(depth, kExactDepth) : depth;
-  body.a_room = ready_a ? 0 : kBlockRows * lines, body.b_room = ready_b ? 0 : kBlockColumns * lines;
+  const int64_t beside = BesideRoom(&body, p, depth, ready_a, ready_b, ready_c);
   body.groups = Scratch<Group>(plan, static_cast<int64_t>(products.size()));
-  body.room = PieceScratch<float>(plan, parts, std::min(grain, parts),
-                                  body.a_room + body.b_room +
-                                      (bytes     ? 2
-                                       : ready_c ? 0
-                                                 : 1) *
-                                          kBlockRows * kBlockColumns);
+  body.room = PieceScratch<float>(plan, parts, std::min(grain, parts), body.a_room + body.b_room + beside);
   body.products = std::make_shared<const std::vector<Product>>(std::move(products));
   plan.SetCost(2000 + static_cast<uint64_t>(work / 32));
   plan.SetBody(body);
@@ -362,6 +376,7 @@ class Grouping {
       TakeLists();
     }
     if (products_.empty()) return;
+    TakePanels();
     const bool shared = body_.split == Split::kRows && body_.shares_a;
     PlanGroups(plan_, std::move(body_), std::move(products_), shared ? a_.x[0].shape()[0] : 0);
   }
@@ -527,6 +542,20 @@ class Grouping {
     return place;
   }
 
+  // Panels are made of all weights, or of none.
+  void TakePanels() {
+    bool all = body_.split != Split::kDepth;
+    for (const Operand& weight : a_.weight) all = all && PanelsMultiply(a_.x[0].dtype(), weight);
+    for (const Product& p : products_) {
+      const bool weights = body_.quantised == Quantised::kWeights;
+      const bool whole = !weights || p.factors.depth == p.b.rows || p.factors.depth % p.panels.each() == 0;
+      all = all && p.panels.rows == p.b.rows && p.panels.columns == p.b.columns && whole;
+    }
+    if (all) return;
+    for (Product& p : products_) p.panels = {};
+    if (LiesInTiles(*a_.weight[0].tensor)) RefuseExperts(plan_, "weights in tiles do not fit their scales");
+  }
+
   // One number for each column, [n] or [groups, n]; `down`: or for each of so many groups of rows.
   Rows FactorsOf(const OperandList& list, size_t i, int64_t n, bool down, int64_t* each) {
     const bool one = a_.weight.size() == 1 && count_ > 1;
@@ -592,6 +621,7 @@ class Grouping {
     for (int64_t k = 0; k < Outer(X(i)); ++k) {
       Product p{{X(i), k}, {}, {Out(i), k}, {}, 0};
       p.b = TakeWeight(Weight(i), 0, &p.nibbles);
+      p.panels = PanelPlace(Weight(i), 0);
       TakeBias(i, &p);
       TakeFactors(i, &p);
       products_.push_back(p);
@@ -603,7 +633,9 @@ class Grouping {
     const int weight = !depth && a_.weight.size() == 1 && a_.weight[0].shape().rank() == 3 ? 3 : 2;
     CheckRanks(i, 2, weight, depth && a_.out.size() == 1 && a_.out[0].shape().rank() == 3 ? 3 : 2);
     Product p{In(X(i), i), {}, In(Out(i), i), {}, 0};
-    p.b = TakeWeight(Weight(i), Weight(i).shape().rank() == 3 ? static_cast<int64_t>(i) : 0, &p.nibbles);
+    const int64_t index = Weight(i).shape().rank() == 3 ? static_cast<int64_t>(i) : 0;
+    p.b = TakeWeight(Weight(i), index, &p.nibbles);
+    p.panels = PanelPlace(Weight(i), index);
     const bool rows_fit = depth || body_.shares_c || body_.shares_a || p.c.rows == p.a.rows;
     if (p.a.columns != p.b.rows || p.b.columns != p.c.columns || !rows_fit || (depth && p.c.rows != p.a.rows))
       RefuseShapes(plan_, i, X(i), Weight(i), Out(i));
@@ -665,6 +697,18 @@ class Grouping {
   bool has_bias_ = false;
 };
 
+// Whether panels will be made of weights in tiles: also of small ones whose scales are of whole columns.
+template <class Arguments>
+bool PanelsTake(const Arguments& a) {
+  if (a.x.empty()) return false;
+  const auto takes = [&](const Operand& weight) { return PanelsMultiply(a.x[0].dtype(), weight); };
+  const bool one = a.weight.size() == 1 && a.weight[0].shape().rank() == 3;
+  const auto of_columns = [&](const Operand& scale) { return scale.shape().rank() == (one ? 2 : 1); };
+  return std::all_of(a.weight.begin(), a.weight.end(), takes) &&
+         (a.x[0].dtype() == DType::kI8 || !HasTensors(a.antiquant_scale) ||
+          std::all_of(a.antiquant_scale.begin(), a.antiquant_scale.end(), of_columns));
+}
+
 // The later versions, which share the names of what they take. The weights may have been brought out of
 // tiles.
 template <class Arguments>
@@ -718,7 +762,7 @@ void GroupedMatmulWeightNz(Plan& plan, DType, const GroupedMatmulWeightNzArgumen
     RefuseExperts(plan, "quantGroupSize is not 0: scales of groups of what is summed over are not there");
   if (a.group_type == 2) RefuseExperts(plan, "groupType 2 has no weights in tiles");
   Untiled untiled(plan);
-  const OperandList plain = untiled.Plain(a.weight);
+  const OperandList plain = PanelsTake(a) ? a.weight : untiled.Plain(a.weight);
   PlanGrouped(untiled.inner(), a, plain);
   untiled.Finish();
 }

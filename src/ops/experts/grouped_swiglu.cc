@@ -7,6 +7,7 @@
 
 #include "ops/experts/experts.h"
 #include "ops/kernels.h"
+#include "ops/matmul/panels.h"
 #include "ops/matmul/tiles.h"
 #include "ops/quant/swiglu_rows.h"
 #include "tensor/views.h"
@@ -111,7 +112,7 @@ void GroupedMatmulSwigluQuant(Plan& plan, DType, const GroupedMatmulSwigluQuantA
 void GroupedMatmulSwigluQuantWeightNZ(Plan& plan, DType, const GroupedMatmulSwigluQuantWeightNZArguments& a) {
   RefuseBias(plan, a);
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(a.weight);
+  const Operand plain = PanelsMultiply(a.x.dtype(), a.weight) ? a.weight : untiled.Plain(a.weight);
   PlanGated(untiled.inner(), plan.binding_count(), TakeGated(a, plain));
   untiled.Finish();
 }
@@ -124,7 +125,8 @@ void GroupedMatmulSwigluQuantV2(Plan& plan, DType, const GroupedMatmulSwigluQuan
   if (a.dequant_mode != 0 || a.dequant_dtype != 0 || a.quant_mode != 0)
     RefuseExperts(plan, "dequantMode, dequantDtype and quantMode are 0: rows and columns, FLOAT, rows");
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(OnlyOne(plan, a.weight));
+  const Operand& weight = OnlyOne(plan, a.weight);
+  const Operand plain = PanelsMultiply(a.x.dtype(), weight) ? weight : untiled.Plain(weight);
   PlanGated(untiled.inner(), plan.binding_count(),
             {.x = a.x,
              .weight = plain,

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+#include "ops/matmul/gemv.h"
+#include "tensor/codes.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
@@ -51,6 +54,22 @@ GemmMatrix MatrixPlace::Block(const Frame& frame, int64_t r, int64_t n, int64_t 
   }
   CopyLines(from, type, row, column, n, m, buffer);
   return {buffer, m, false};
+}
+
+void MultiplyFloats(const Gemm& g) {
+  if (g.k == 0) {
+    for (int64_t i = 0; i < g.m; ++i) std::fill_n(static_cast<float*>(g.c) + i * g.ldc, g.n, 0.0f);
+    return;
+  }
+  if (g.m == 1 && (!g.a.transposed || g.a.ld == 1)) {  // one row times what goes by once
+    const auto *a = static_cast<const float*>(g.a.data), *b = static_cast<const float*>(g.b.data);
+    auto* c = static_cast<float*>(g.c);
+    if (g.b.transposed) return BestGemv()(b, g.b.ld, a, g.k, g.n, c);
+    return BestTransposedGemv()(b, g.b.ld, a, g.n, g.k, c);
+  }
+  if (BestGemm().run(g)) return;
+  Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", BestGemm().name,
+       g.m, g.k, g.n);
 }
 
 }  // namespace belay::ops

@@ -39,4 +39,7 @@ struct MatrixPlace {
   static constexpr int64_t kFloat = sizeof(float);
 };
 
+// A product of floats, of a row as well. Fails where no backend takes it.
+void MultiplyFloats(const Gemm& gemm);
+
 }  // namespace belay::ops

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
@@ -314,24 +315,25 @@ struct FinalizeBody {
   void Token(const Frame& frame, int64_t token, std::span<const int64_t> at,
              std::span<const int64_t> expert) const {
     alignas(64) float sum[kBlock], block[kBlock], added[kBlock];
+    const RowLoops& loops = BestRowLoops();
     for (int64_t first = 0; first < out.width(); first += kBlock) {
       const int64_t n = std::min(kBlock, out.width() - first);
       std::fill_n(sum, n, 0.0f);
       for (const Rows& skip : skips) {
         if (!skip.present()) continue;
         const float* from = skip.Load(frame, token, first, n, block);
-        for (int64_t i = 0; i < n; ++i) sum[i] += from[i];
+        loops.add(sum, sum, from, n);
       }
       for (int64_t k = 0; k < top_k; ++k) {
         const int64_t row = at[static_cast<size_t>(by_columns ? k * out.count() + token : token * top_k + k)];
         const float factor = scales.present() ? scales.At(frame, token, k) : 1;
         if (row >= 0) {
           const float* from = rows.Load(frame, row, first, n, block);
-          for (int64_t i = 0; i < n; ++i) sum[i] += from[i] * factor;
+          loops.add_times(sum, from, factor, n);
         }
         if (!bias.present()) continue;
         const float* from = bias.Load(frame, expert[static_cast<size_t>(token * top_k + k)], first, n, added);
-        for (int64_t i = 0; i < n; ++i) sum[i] += from[i] * factor;
+        loops.add_times(sum, from, factor, n);
       }
       out.Store(frame, token, first, n, sum);
     }

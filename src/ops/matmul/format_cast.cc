@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/kernels.h"
 #include "ops/layout/strided_copy.h"
+#include "ops/matmul/panels.h"
 #include "ops/matmul/tiles.h"
 #include "ops/tiled.h"
 #include "tensor/codes.h"
@@ -108,7 +109,7 @@ void AddmmWeightNz(Plan& plan, DType compute, const Operand& self, const Operand
 
 void QuantMatmulWeightNz(Plan& plan, DType compute, const QuantMatmulWeightNzArguments& a) {
   Untiled untiled(plan);
-  const Operand plain = untiled.Plain(a.x2);
+  const Operand plain = PanelsMultiply(a.x1.dtype(), a.x2) ? a.x2 : untiled.Plain(a.x2);
   QuantMatmulV5(untiled.inner(), compute,
                 {.x1 = a.x1,
                  .x2 = plain,

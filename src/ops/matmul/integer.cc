@@ -5,6 +5,7 @@
 
 #include "base/parallel.h"
 #include "ops/matmul/onednn_library.h"
+#include "ops/matmul/panels.h"
 
 namespace belay::ops {
 namespace {
@@ -25,6 +26,19 @@ bool AreShortSums(const IntegerGemm& g) {
 }
 
 bool RunBestOfBytes(const IntegerGemm& g) {
+  if (g.b_zero == 0 && g.k != 0 && BestBytePanels() != nullptr && !AreShortSums(g)) {
+    BestBytePanels()(
+        {g.m,
+         g.n,
+         g.k,
+         g.a,
+         g.lda,
+         {reinterpret_cast<const char*>(g.b), g.ldb, PanelMatrix::kTile, false, PanelType::kBytes},
+         g.c,
+         g.ldc,
+         g.a_zero});
+    return true;
+  }
   return Library() == nullptr || AreShortSums(g) ? PlainIntegerGemm(g) : Library()(g);
 }
 

@@ -17,8 +17,10 @@
 #include "ops/loop_nest.h"
 #include "ops/matmul/integer.h"
 #include "ops/matmul/packed_scale.h"
+#include "ops/matmul/panels.h"
 #include "ops/matmul/small_factor.h"
 #include "ops/pipeline.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/quant/small_numbers.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -89,8 +91,9 @@ struct ColumnFactors {
 };
 
 struct QuantProductBody {
-  std::shared_ptr<PlanRef> product;  // bytes to sums
+  std::shared_ptr<PlanRef> product;  // bytes to sums, but of panels
   ByteMatrices left, right;          // what is multiplied; turned round where `turned`
+  PanelPlace panels;
   bool turned = false;
   int64_t m = 0, n = 0, k = 0;
   ColumnFactors scale, offset;
@@ -127,8 +130,27 @@ struct QuantProductBody {
       std::memset(sums, 0, static_cast<size_t>(m * n) * sizeof(int32_t));
       return;
     }
+    if (panels.present()) return SumPanels(frame, batch, reinterpret_cast<int32_t*>(sums));
     char* at[] = {left.Load(frame, batch), right.Load(frame, batch), sums};
     (*product)->Run({at, frame.workspace + inner_at});
+  }
+
+  void SumPanels(const Frame& frame, size_t batch, int32_t* sums) const {
+    const auto* x = reinterpret_cast<const uint8_t*>(left.Load(frame, batch));
+    auto* moved = reinterpret_cast<uint8_t*>(frame.workspace + inner_at);
+    constexpr int64_t kMoved = 65536;  // bytes that are worth another core
+    ParallelFor(m * k, kMoved,
+                [&](int64_t begin, int64_t end) { MoveBytes(x + begin, end - begin, moved + begin); });
+    constexpr int64_t kHigh = 256, kColumns = 256, kWorthACore = 1 << 18;
+    const int64_t across = (n + kColumns - 1) / kColumns, parts = (m + kHigh - 1) / kHigh * across;
+    const int64_t each = std::min(m, kHigh) * std::min(n, kColumns) * k;
+    ParallelFor(parts, std::max<int64_t>(1, kWorthACore / each), [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        const int64_t r = part / across * kHigh, c = part % across * kColumns;
+        BestBytePanels()({std::min(kHigh, m - r), std::min(kColumns, n - c), k, moved + r * k, k,
+                          panels.From(frame, 0, c, right.batches[batch]), sums + r * n + c, n, Moved(0)});
+      }
+    });
   }
 
   void Row(const Frame& frame, size_t batch, int64_t row, const float* by, const float* plus) const {
@@ -142,12 +164,18 @@ struct QuantProductBody {
     float values[kBlock];
     for (int64_t first = 0; first < n; first += kBlock) {
       const int64_t count = std::min(kBlock, n - first);
-      for (int64_t j = 0; j < count; ++j) {
-        const int64_t column = first + j;
-        float value = Scaled(frame, batch, column, sums[column * step], by) * row_by;
-        if (bias.present()) value += added[column];
-        if (to_bytes) value = Byte(frame, column, value, plus);
-        values[j] = value;
+      if (step == 1 && whole_bias < 0) {
+        BestQuantLoops().scale_sums(values, sums + first, by + scale.Index(first), scale.count == 1 ? 0 : 1,
+                                    row_by, count);
+      } else {
+        for (int64_t j = 0; j < count; ++j)
+          values[j] = Scaled(frame, batch, first + j, sums[(first + j) * step], by) * row_by;
+      }
+      if (bias.present()) {
+        for (int64_t j = 0; j < count; ++j) values[j] += added[first + j];
+      }
+      if (to_bytes) {
+        for (int64_t j = 0; j < count; ++j) values[j] = Byte(frame, first + j, values[j], plus);
       }
       lane.Store(to + first * lane.step(), values, count, false);
     }
@@ -284,6 +312,12 @@ void SetMatrices(QuantProductBody& body, const QuantProductArgs& a) {
          a.x1.shape().ToString(), a.x2.name, a.x2.shape().ToString(), out.ToString());
   }
   body.left = MatricesOf(a.x1, x1, batch), body.right = MatricesOf(a.x2, x2, batch);
+  if (PanelsMultiply(a.x1.dtype(), a.x2)) {
+    const PanelPlace weights(a.x2, 0);
+    body.panels = a.transpose_x2 ? weights.Transposed() : weights;
+    if (body.panels.rows == body.k && body.panels.columns == body.n) return;
+    body.panels = {};
+  }
   body.turned = body.right.row_step == 1 && body.right.column_step != 1;
   if (!body.turned) return;
   std::swap(body.left, body.right);
@@ -304,24 +338,29 @@ void SetResults(QuantProductBody& body, const Operand& out) {
 }
 
 void PlanSums(Plan& plan, QuantProductBody& body) {
-  body.product = std::make_shared<PlanRef>(NewPlan("product"));
   const Tensor left = tensor::PackedOf(DType::kI8, {body.left.rows, body.left.columns});
   const Tensor right = tensor::PackedOf(DType::kI8, {body.right.rows, body.right.columns});
   const Tensor sums = tensor::PackedOf(DType::kI32, {body.left.rows, body.right.columns});
-  IntegerProductArgs args;
-  args.a = {&left, nullptr, 0, "x1"}, args.b = {&right, nullptr, 1, "x2"},
-  args.out = {&sums, nullptr, 2, "out"};
-  PlanIntegerProduct(**body.product, args);
-
   int64_t at = 0;
   const auto take = [&](int64_t bytes) { return std::exchange(at, at + WorkspacePart(bytes)); };
   body.left.at = take(body.left.packed() ? 0 : left.count());
-  body.right.at = take(body.right.packed() ? 0 : right.count());
+  body.right.at = take(body.right.packed() || body.panels.present() ? 0 : right.count());
   body.sums_at = take(sums.count() * 4);
   body.scale.at = take(body.scale.count * 4), body.offset.at = take(body.offset.count * 4);
   body.row_scale_at = take(body.m * 4);
   body.bias_at = take(body.bias.present() ? static_cast<int64_t>(body.outs.size()) * body.n * 4 : 0);
   body.inner_at = at;
+  if (body.panels.present()) {
+    const int64_t products = left.count() * body.n * static_cast<int64_t>(body.outs.size());
+    plan.SetWorkspace(static_cast<uint64_t>(at + left.count()));
+    plan.SetProducts(products);
+    return plan.SetCost(500 + static_cast<uint64_t>(products / 200 + sums.count()));
+  }
+  IntegerProductArgs args;
+  args.a = {&left, nullptr, 0, "x1"}, args.b = {&right, nullptr, 1, "x2"};
+  args.out = {&sums, nullptr, 2, "out"};
+  body.product = std::make_shared<PlanRef>(NewPlan("product"));
+  PlanIntegerProduct(**body.product, args);
   plan.SetWorkspace(static_cast<uint64_t>(at) + (*body.product)->workspace_bytes());
   plan.SetProducts((*body.product)->products() * static_cast<int64_t>(body.outs.size()));
   plan.SetCost((*body.product)->cost() * body.outs.size() + static_cast<uint64_t>(sums.count()));

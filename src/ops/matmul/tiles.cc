@@ -66,9 +66,6 @@ std::optional<Tiling> TilingOf(const std::vector<int64_t>& storage, const Shape&
   return tiling;
 }
 
-namespace {
-
-// The matrices as they were tiled: those of the view, or transposed ones. A view of a part is neither.
 std::optional<Tiling> TilingOfView(const Tensor& t) {
   const int rank = t.shape.rank();
   if (rank < 2 || t.offset != 0 || BytesOf(t.dtype) == 0) return std::nullopt;
@@ -79,8 +76,6 @@ std::optional<Tiling> TilingOfView(const Tensor& t) {
   if (strides != tensor::PackedStrides(turned)) return std::nullopt;
   return TilingOf(t.storage, turned, t.dtype);
 }
-
-}  // namespace
 
 struct Untiled::Body {
   std::shared_ptr<PlanRef> inner;

@@ -40,6 +40,10 @@ std::vector<int64_t> TiledDims(const Shape& shape, int64_t width);
 // The tiling of a storage for the matrices of `shape`; nothing where it does not fit them.
 std::optional<Tiling> TilingOf(const std::vector<int64_t>& storage, const Shape& shape, DType type);
 
+// The matrices of a tensor as they were tiled: those of the view, or transposed ones. A view of a part is
+// neither.
+std::optional<Tiling> TilingOfView(const Tensor& t);
+
 // A plan whose weights may lie in tiles: `inner` makes it for weights that lie plainly, and where there are
 // others they are brought into the workspace before it runs.
 class Untiled {

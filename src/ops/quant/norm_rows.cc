@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
 #include "ops/norm/norm_loops.h"
@@ -40,7 +41,8 @@ struct NormBody {
     const int64_t n = x1.width();
     float *other = normal + n, *values = other + n;
     const float *a = x1.Load(frame, row, normal), *b = x2.Load(frame, row, other);
-    for (int64_t i = 0; i < n; ++i) values[i] = a[i] + b[i];
+    const RowLoops& rows = BestRowLoops();
+    rows.add(values, a, b, n);
     sum.Store(frame, row, values);
     const float* x = sum.Load(frame, row, values);
     const NormLoops<float>& loops = BestNormLoops<float>();
@@ -51,7 +53,7 @@ struct NormBody {
     loops.apply(normal, x, weight, nullptr, 0, by, n);
     if (beta.present()) {
       const float* plus = beta.Load(frame, 0, other);
-      for (int64_t i = 0; i < n; ++i) normal[i] += plus[i];
+      rows.add(normal, normal, plus, n);
     }
     for (const QuantisedRow& result : results) {
       if (result.present())
@@ -64,10 +66,11 @@ struct NormBody {
     const int64_t n = x1.width();
     float* values = room + n;
     const float* scale = to.factor.Load(frame, 0, room);
-    for (int64_t i = 0; i < n; ++i) values[i] = divides ? normal[i] / scale[i] : normal[i] * scale[i];
+    const RowLoops& rows = BestRowLoops();
+    divides ? rows.divide(values, normal, scale, n) : rows.multiply(values, normal, scale, n);
     if (to.shift.present()) {
       const float* plus = to.shift.Load(frame, 0, room);
-      for (int64_t i = 0; i < n; ++i) values[i] += plus[i];
+      rows.add(values, values, plus, n);
     }
     Store(frame, row, to, values);
   }
@@ -79,7 +82,7 @@ struct NormBody {
     std::copy_n(normal, n, values);
     if (to.factor.present()) {
       const float* smooth = to.factor.Load(frame, 0, room);
-      for (int64_t i = 0; i < n; ++i) values[i] *= smooth[i];
+      BestRowLoops().multiply(values, values, smooth, n);
     }
     to.scale.Set(frame, row, 0, DivideByLargest(values, n));
     Store(frame, row, to, values);

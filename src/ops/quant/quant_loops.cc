@@ -175,6 +175,29 @@ HWY_ATTR void RoundRow(float* x, float zero, int64_t n, QuantRange range) {
   });
 }
 
+void ScaleSums(float* __restrict__ out, const int32_t* __restrict__ sums, const float* __restrict__ scale,
+               int64_t step, float row_scale, int64_t n) {
+  if (step == 0) {
+    const float s = *scale;
+    for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(sums[i]) * s * row_scale;
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<float>(sums[i]) * scale[i] * row_scale;
+}
+
+void AddProducts(float* __restrict__ x, float all, const float* __restrict__ a, const float* __restrict__ b,
+                 int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] += all * a[i] * b[i];
+}
+
+HWY_ATTR float SumOfRow(const float* x, int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum = hn::Zero(d);
+  for (int64_t i = 0; i < n; i += lanes) sum = hn::Add(sum, LoadSome(d, x + i, n - i, 0));
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
 constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantize<int8_t>},
                                  {&Requantize<float>, &Requantize<uint8_t>, &Requantize<int8_t>},
                                  {&Dequantize<float>, &Dequantize<uint8_t>, &Dequantize<int8_t>},
@@ -184,7 +207,10 @@ constexpr QuantLoops kQuantLoops{{&Quantize<float>, &Quantize<uint8_t>, &Quantiz
                                  &RangeOf,
                                  &EndsOf,
                                  &DivideRow,
-                                 &RoundRow};
+                                 &RoundRow,
+                                 &ScaleSums,
+                                 &AddProducts,
+                                 &SumOfRow};
 const QuantLoops& QuantLoopsHere() { return kQuantLoops; }
 
 }  // namespace HWY_NAMESPACE

@@ -35,6 +35,12 @@ struct QuantLoops {
   // A row in place: divided by a step, or 0 where that is; the whole numbers nearest to x + zero.
   void (*divide)(float* x, float step, int64_t n);
   void (*round)(float* x, float zero, int64_t n, QuantRange range);
+  // Sums of products of integers as floats, times a scale, or each its own (step 1), times that of the row.
+  void (*scale_sums)(float* out, const int32_t* sums, const float* scale, int64_t step, float row_scale,
+                     int64_t n);
+  // x += all * a * b; and the sum of n elements.
+  void (*add_products)(float* x, float all, const float* a, const float* b, int64_t n);
+  float (*sum)(const float* x, int64_t n);
 };
 
 const QuantLoops& BestQuantLoops();

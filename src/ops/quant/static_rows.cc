@@ -7,9 +7,11 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/quant/small_out.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
@@ -21,16 +23,27 @@ enum class Rounding : char { kNearest, kDown, kUp, kToZero };
 
 // Numbers of one dimension, or one for all.
 struct Factors {
-  Rows values;
+  Rows values, row;  // one by one; and side by side, where they lie in one dimension
   int64_t count = 0;
 
   Factors() = default;
   explicit Factors(const Operand& o) {
     if (!o.present()) return;
     values = Rows(o, true), count = o.tensor->count();
+    if (o.shape().rank() == 1) row = Rows(o);
   }
   bool present() const { return values.present(); }
-  float At(const Frame& frame, int64_t place) const { return values.At(frame, count == 1 ? 0 : place, 0); }
+  // The numbers of n places.
+  void Take(const Frame& frame, int64_t place, int64_t step, int64_t n, float* to) const {
+    if (step == 0 || count == 1) {
+      std::fill_n(to, n, values.At(frame, count == 1 ? 0 : place, 0));
+    } else if (row.present()) {
+      const float* from = row.Load(frame, 0, to);
+      if (from != to) std::copy_n(from, n, to);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i] = values.At(frame, place + i, 0);
+    }
+  }
 };
 
 struct StaticBody {
@@ -58,11 +71,10 @@ struct StaticBody {
   }
 
   void Take(const Frame& frame, int64_t place, int64_t step, float* by, float* plus) const {
-    for (int64_t i = 0; i < x.width(); ++i) {
-      by[i] = scale.At(frame, place + i * step);
-      if (squared) by[i] *= by[i];
-      plus[i] = shift.present() ? shift.At(frame, place + i * step) : 0;
-    }
+    const int64_t n = x.width();
+    scale.Take(frame, place, step, n, by);
+    if (squared) BestRowLoops().multiply(by, by, by, n);
+    if (shift.present()) shift.Take(frame, place, step, n, plus);
   }
 
   float Rounded(float v) const {
@@ -74,7 +86,7 @@ struct StaticBody {
       case Rounding::kToZero:
         return std::trunc(v);
       default:
-        return std::nearbyint(v);
+        return v;
     }
   }
 
@@ -82,10 +94,13 @@ struct StaticBody {
     const int64_t n = x.width();
     const float* from = x.Load(frame, row, values);
     const float low = wide.present() ? least : small.least(), high = wide.present() ? most : small.most();
-    for (int64_t i = 0; i < n; ++i) {
-      const float scaled = divides ? from[i] / by[i] : from[i] * by[i];
-      values[i] = std::clamp(Rounded(scaled + plus[i]), low, high);
+    const RowLoops& loops = BestRowLoops();
+    divides ? loops.divide(values, from, by, n) : loops.multiply(values, from, by, n);
+    if (shift.present()) loops.add(values, values, plus, n);
+    if (rounding != Rounding::kNearest) {
+      for (int64_t i = 0; i < n; ++i) values[i] = Rounded(values[i]);
     }
+    BestQuantLoops().round(values, 0, n, {low, high});
     wide.present() ? wide.Store(frame, row, values) : small.Store(frame, row, values, n);
   }
 };

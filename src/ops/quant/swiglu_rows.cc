@@ -1,16 +1,16 @@
 #include "ops/quant/swiglu_rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <span>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
+#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
-#include "ops/quant/small_numbers.h"
+#include "ops/quant/quant_loops.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
@@ -51,40 +51,41 @@ struct SwigluBody {
 
   void Row(const Frame& frame, int64_t row, std::span<const int64_t> found, float* values) const {
     const int64_t n = x.width(), half = n / 2;
+    const RowLoops& loops = BestRowLoops();
     float* other = values + n;
     const int64_t group = std::upper_bound(found.begin(), found.end(), row) - found.begin();
     const float* from = x.Load(frame, row, values);
     if (from != values) std::copy_n(from, n, values);
     if (column_scale.present()) {
       const float* by = column_scale.Load(frame, column_scale.count() == 1 ? 0 : group, other);
-      for (int64_t i = 0; i < n; ++i) values[i] *= by[i];
+      loops.multiply(values, values, by, n);
     }
-    if (row_scale.present()) {
-      const float by = row_scale.At(frame, row, 0);
-      for (int64_t i = 0; i < n; ++i) values[i] *= by;
-    }
-    for (int64_t i = 0; i < half; ++i) other[i] = Gated(values, i, half);
+    if (row_scale.present()) loops.multiply_by(values, values, row_scale.At(frame, row, 0), n);
+    Gate(values, half, other);
     if (smooth.present()) {
       const float* by = smooth.Load(frame, smooth.count() == 1 ? 0 : group, values);
-      const int64_t step = smooth.width() == 1 ? 0 : 1;
-      for (int64_t i = 0; i < half; ++i) other[i] *= by[i * step];
+      smooth.width() == 1 ? loops.multiply_by(other, other, *by, half)
+                          : loops.multiply(other, other, by, half);
     }
     Quantise(frame, row, other, half);
   }
 
-  float Gated(const float* row, int64_t i, int64_t half) const {
-    float a = form.neighbours ? row[2 * i] : row[i + (form.left ? 0 : half)];
-    float b = form.neighbours ? row[2 * i + 1] : row[i + (form.left ? half : 0)];
-    if (!form.limited) return a / (1 + std::exp(-a)) * b;
-    a = std::min(a, form.limit), b = std::clamp(b, -form.limit, form.limit);
-    return a / (1 + std::exp(-form.alpha * a)) * (b + form.bias);
+  // Neighbours come apart first, into `to` and what lies behind its half.
+  void Gate(const float* row, int64_t half, float* to) const {
+    const float *active = row + (form.left ? 0 : half), *gate = row + (form.left ? half : 0);
+    if (form.neighbours) {
+      for (int64_t i = 0; i < half; ++i) to[i] = row[2 * i], to[half + i] = row[2 * i + 1];
+      active = to, gate = to + half;
+    }
+    BestRowLoops().gate(to, active, gate, {form.limited, form.limit, form.alpha, form.bias}, half);
   }
 
   void Quantise(const Frame& frame, int64_t row, float* values, int64_t n) const {
-    float most = 0;
-    for (int64_t i = 0; i < n; ++i) most = std::max(most, std::fabs(values[i]));
-    const float step = most / 127;
-    for (int64_t i = 0; i < n; ++i) values[i] = step == 0 ? 0 : RoundedToByte(values[i] / step);
+    const QuantLoops& loops = BestQuantLoops();
+    const auto [least, greatest] = loops.range(values, n);
+    const float most = std::max(greatest, -least), step = most / 127;
+    loops.divide(values, step, n);
+    loops.round(values, 0, n, {-128, 127});
     y.Store(frame, row, values);
     steps.Set(frame, row, 0, factors ? 127 / most : step);
   }
