@@ -26,6 +26,7 @@ import aliases
 import attention
 import binding
 import cases
+import chosen
 import doors
 import draws
 import elementwise
@@ -52,7 +53,7 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser)}
+                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser, chosen)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

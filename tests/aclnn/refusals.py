@@ -67,6 +67,18 @@ ATTENTION = [
     ('angles of other sizes', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(7, 1, 3))),
     ('another layout of the numbers', packed_with_sinks(numbers=b'TND')),
 ]
+def looked_up(query=t(2, 2, 1, 4, dtype='f16'), key=t(2, 3, 1, 4, dtype='f16'), layouts=(b'BSND', b'BSND'), sparse=3,
+              tokens=(2 ** 63 - 1, 2 ** 63 - 1), pages=None, values=o(2, 2, 1, 2, dtype='f16')):
+    return ('LightningIndexer', query, key, t(2, 2, 1, dtype='f16'), None, None, pages, *layouts, 2, sparse, *tokens, True,
+            o(2, 2, 1, 2, dtype='i32'), values)
+
+
+def sparse_flash(value=t(2, 3, 1, 4, dtype='f16'), chosen=t(2, 2, 1, 2, dtype='i32'), rope=t(2, 2, 1, 2, dtype='f16'), mode=2, sums=False):
+    return ('SparseFlashAttention', t(2, 2, 1, 4, dtype='f16'), t(2, 3, 1, 4, dtype='f16'), value, chosen, None, None, None, rope,
+            t(2, 3, 1, 2, dtype='f16'), 1.0, 1, b'BSND', b'BSND', 3, 2 ** 63 - 1, 2 ** 63 - 1, mode, sums, o(2, 2, 1, 4, dtype='f16'), None,
+            None)
+
+
 CALLS = [
     ('gated products of other depths', *gated(weight=[t(2, 3, 6, dtype='i8')])),
     ('an odd number of columns', *gated(weight=[t(2, 4, 5, dtype='i8')], scale=[t(2, 5)])),
@@ -564,6 +576,18 @@ CALLS = [
     ('heads in no groups', *delta(query=t(3, 3, 4, dtype='bf16'), key=t(3, 3, 4, dtype='bf16'))),
     ('other states', 'ChunkGatedDeltaRule', *[t(3, 1, 4, dtype='bf16')] * 3, None, t(3, 1, 4, 4, dtype='bf16'), t(2, dtype='i32'), 1.0,
      None, o(3, 1, 4, dtype='bf16'), o(3, 1, 4, 4, dtype='bf16')),
+    ('other layouts of query and keys', *looked_up(layouts=(b'BSND', b'TND'))),
+    ('tokens that are not seen', *looked_up(tokens=(4, 2 ** 63 - 1))),
+    ('a sparseMode that is none', *looked_up(sparse=2)),
+    ('keys of two heads', *looked_up(key=t(2, 3, 2, 4, dtype='f16'))),
+    ('values without a place', *looked_up(values=None)),
+    ('packed tokens without lengths', *looked_up(query=t(2, 1, 4, dtype='f16'), key=t(3, 1, 4, dtype='f16'), layouts=(b'TND', b'TND'))),
+    ('pages beside keys of batches', *looked_up(pages=t(2, 1, dtype='i32'))),
+    ('an attentionMode that is none', *sparse_flash(mode=0)),
+    ('no parts for angles', *sparse_flash(rope=None)),
+    ('values of another size', *sparse_flash(value=t(2, 3, 1, 2, dtype='f16'))),
+    ('chosen keys of other tokens', *sparse_flash(chosen=t(2, 1, 1, 2, dtype='i32'))),
+    ('sums without a place', *sparse_flash(sums=True)),
     ('blocks that stand still', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [4], b'TND', 2, 0, 0, o(3, 1, 2, dtype='f16')),
     ('ends before all tokens', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [3], b'TND', 2, 1, 0, o(2, 1, 2, dtype='f16')),
     ('an activation of two halves', *layers(name=b'swiglu')),

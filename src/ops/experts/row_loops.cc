@@ -17,6 +17,11 @@ void AddRows(float* to, const float* a, const float* b, int64_t n) { BELAY_EACH 
 
 void AddRowTimes(float* to, const float* x, float factor, int64_t n) { BELAY_EACH to[i] += x[i] * factor; }
 
+// NaN stays.
+void AddPositiveRowTimes(float* to, const float* x, float factor, int64_t n) {
+  BELAY_EACH to[i] += (x[i] < 0 ? 0 : x[i]) * factor;
+}
+
 void MultiplyRows(float* to, const float* a, const float* b, int64_t n) { BELAY_EACH to[i] = a[i] * b[i]; }
 
 void MultiplyRowBy(float* to, const float* a, float factor, int64_t n) { BELAY_EACH to[i] = a[i] * factor; }
@@ -54,8 +59,9 @@ void TurnNeighbours(float* to, const float* x, const float* cos, const float* si
 }
 #undef BELAY_EACH
 
-constexpr RowLoops kRowLoops{&AddRows,    &AddRowTimes, &MultiplyRows, &MultiplyRowBy, &DivideRows,
-                             &SigmoidRow, &GateRow,     &TurnHalves,   &TurnNeighbours};
+constexpr RowLoops kRowLoops{&AddRows,       &AddRowTimes,   &AddPositiveRowTimes, &MultiplyRows,
+                             &MultiplyRowBy, &DivideRows,    &SigmoidRow,          &GateRow,
+                             &TurnHalves,    &TurnNeighbours};
 const RowLoops& RowLoopsHere() { return kRowLoops; }
 
 }  // namespace HWY_NAMESPACE

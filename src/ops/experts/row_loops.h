@@ -14,7 +14,8 @@ struct GateLimits {
 // What a row becomes goes to `to`, which may be one of the operands.
 struct RowLoops {
   void (*add)(float* to, const float* a, const float* b, int64_t n);
-  void (*add_times)(float* to, const float* x, float factor, int64_t n);  // to += x * factor
+  void (*add_times)(float* to, const float* x, float factor, int64_t n);           // to += x * factor
+  void (*add_positive_times)(float* to, const float* x, float factor, int64_t n);  // the same of max(x, 0)
   void (*multiply)(float* to, const float* a, const float* b, int64_t n);
   void (*multiply_by)(float* to, const float* a, float factor, int64_t n);
   void (*divide)(float* to, const float* a, const float* b, int64_t n);
