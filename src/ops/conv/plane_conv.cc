@@ -50,7 +50,7 @@ class PlaneChunk {
       const float* part_weights = weights + l_.WeightsOf(f);
       for (const PlanePart& part : l_.parts) {
         Add(f, part, part_weights, finite[i] != 0);
-        part_weights += static_cast<int64_t>(part.ys.size()) * g_.kernel[0] * l_.in_each * f.width;
+        part_weights += static_cast<int64_t>(part.ys.size()) * g_.kernel[0] * l_.in_each * f.count;
       }
     }
   }
@@ -103,13 +103,13 @@ class PlaneChunk {
   // `weights`: of these filters in this part, whichever planes are seen.
   void Add(const PlaneFilters& f, const PlanePart& part, const float* weights, bool finite) const {
     const auto taps = static_cast<int64_t>(part.ys.size());
-    weights += seen_->first_tap * l_.in_each * taps * f.width;
+    weights += seen_->first_tap * l_.in_each * taps * f.count;
     float added[4] = {};
     if (t_.added != nullptr) std::copy_n(t_.added + group_ * l_.out_each + f.first, f.count, added);
     float* sums = sums_ + part.column * l_.sums_apart();
     if (!finite) {
       for (int64_t o = 0; o < f.count; ++o)
-        SumsWithoutPadding(part, weights + o, f.width, added[o], sums + o * l_.result_floats());
+        SumsWithoutPadding(part, weights + o, f.count, added[o], sums + o * l_.result_floats());
     } else {
       const PlaneTaps all{l_.as_it_lies ? Image(0) : sorted_,
                           part.offsets.data(),
@@ -118,7 +118,7 @@ class PlaneChunk {
                           added[0],
                           l_.low,
                           l_.high};
-      if (f.width > 1 ? SomeFilters(f, all, added, sums) : OneFilter(part, all, Target(f.first), sums))
+      if (f.count > 1 ? SomeFilters(f, all, added, sums) : OneFilter(part, all, Target(f.first), sums))
         return;
     }
     if (part.column + 1 < l_.columns.out_step) return;
@@ -131,17 +131,22 @@ class PlaneChunk {
   // Places of the sums are places of the result.
   bool IsStraight() const { return l_.rows.out_step == 1 && l_.columns.out_step == 1; }
 
+  // Rows by themselves need not be moved, but their last vectors are less than full.
+  bool PaysRowByRow(int64_t taps) const {
+    constexpr int64_t kMoved = 12;  // taps of a vector that takes as long as moving it
+    const int64_t lanes = loops_.lanes, vectors = (l_.columns.places() + lanes - 1) / lanes;
+    return IsStraight() && (vectors * lanes - l_.pitch) * taps <= kMoved * vectors * lanes;
+  }
+
   // True: the sums are in the result already.
-  bool SomeFilters(const PlaneFilters& f, const PlaneTaps& given, const float* added, float* sums) const {
+  bool SomeFilters(const PlaneFilters& f, const PlaneTaps& taps, const float* added, float* sums) const {
     const int64_t wide = l_.columns.places();
-    if (!IsStraight() || f.count < f.width || wide < PlaneConvLoops::kExact) {
-      loops_.filters(sums, l_.result_floats(), given, f.width, added, SumsLength());
+    if (!PaysRowByRow(taps.taps)) {
+      loops_.filters(sums, l_.result_floats(), taps, f.count, added, {1, SumsLength(), 0, 0});
       return false;
     }
-    PlaneTaps taps = given;
-    float* to = Target(f.first) + first_ * wide;
-    for (int64_t r = 0; r < rows_; ++r, to += wide, taps.from += l_.pitch)
-      loops_.filters(to, Target(1) - Target(0), taps, f.width, added, wide);
+    loops_.filters(Target(f.first) + first_ * wide, Target(1) - Target(0), taps, f.count, added,
+                   {rows_, wide, l_.pitch, wide});
     return true;
   }
 
@@ -155,16 +160,16 @@ class PlaneChunk {
 
   // The last four may begin before those in front of them end. False: there are too few, or too short ones.
   bool FourByFour(const PlanePart& part, const PlaneTaps& given, float* to, int64_t to_pitch) const {
-    const int64_t pitch = l_.pitch, wide = l_.columns.places();
     if (rows_ < 4 * part.gap) return false;
     PlaneTaps taps = given;
+    const PlaneLines four{4, l_.columns.places(), part.gap * l_.pitch, part.gap * to_pitch};
     for (int64_t p = 0; p < part.gap; ++p) {
       const int64_t rows = (rows_ - p + part.gap - 1) / part.gap;
       for (int64_t i = 0; i < rows; i += 4) {
         const int64_t r = p + std::min(i, rows - 4) * part.gap;
-        taps.from = given.from + r * pitch;
-        if (!loops_.four_rows(to + r * to_pitch, part.gap * to_pitch, taps, part.columns.data(),
-                              Planes() * part.columns_of_a_plane, part.gap * pitch, wide))
+        taps.from = given.from + r * l_.pitch;
+        if (!loops_.four_rows(to + r * to_pitch, four, taps, part.columns.data(),
+                              Planes() * part.columns_of_a_plane))
           return false;
       }
     }

@@ -5,6 +5,7 @@
 #include "base/simd_targets.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "ops/some_lanes-inl.h"
 
 #ifndef BELAY_OPS_PLANE_CONV_LOOPS_ONCE
 #define BELAY_OPS_PLANE_CONV_LOOPS_ONCE
@@ -61,12 +62,42 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
+// Where the vectors of some rows are, one after the other: the last one of a row may begin before the one in
+// front of it ends.
+class VectorsOfRows {
+ public:
+  VectorsOfRows(const PlaneLines& lines, int64_t lanes)
+      : lines_(lines), lanes_(lanes), last_(std::max<int64_t>(lines.n - lanes, 0)) {}
+
+  int64_t count() const { return (lines_.n + lanes_ - 1) / lanes_ * lines_.rows; }
+  // Of each vector; only the last one of a row that is shorter than it has fewer.
+  int64_t elements() const { return std::min(lines_.n, lanes_); }
+  int64_t from() const { return from_ + std::min(column_, last_); }
+  int64_t to() const { return to_ + std::min(column_, last_); }
+
+  void Next() {
+    column_ += lanes_;
+    if (column_ < lines_.n) return;
+    column_ = 0, from_ += lines_.from_pitch, to_ += lines_.to_pitch;
+  }
+
+ private:
+  const PlaneLines& lines_;
+  const int64_t lanes_, last_;
+  int64_t column_ = 0, from_ = 0, to_ = 0;
+};
+
 // kFilters sums of kVectors vectors: what is read is used for all filters.
 template <int kFilters, int kVectors>
-HWY_INLINE void FiltersBlock(float* to, int64_t apart, const PlaneTaps& t, const float* added) {
+HWY_INLINE void FiltersBlock(float* to, int64_t apart, const PlaneTaps& t, const float* added,
+                             VectorsOfRows& vectors) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   hn::Vec<decltype(d)> sums[kFilters][kVectors];
+  const float* from[kVectors];
+  float* sums_at[kVectors];
+  HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v, vectors.Next())
+    from[v] = t.from + vectors.from(), sums_at[v] = to + vectors.to();
   HWY_UNROLL(4)
   for (int f = 0; f < kFilters; ++f) {
     HWY_UNROLL(4)
@@ -74,10 +105,10 @@ HWY_INLINE void FiltersBlock(float* to, int64_t apart, const PlaneTaps& t, const
   }
   const float* weights = t.weights;
   for (int64_t k = 0; k < t.taps; ++k, weights += kFilters) {
-    const float* from = t.from + t.offsets[k];
+    const int64_t offset = t.offsets[k];
     hn::Vec<decltype(d)> seen[kVectors];
     HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) seen[v] = InRegister(hn::LoadU(d, from + v * lanes));
+    for (int v = 0; v < kVectors; ++v) seen[v] = InRegister(hn::LoadU(d, from[v] + offset));
     HWY_UNROLL(4)
     for (int f = 0; f < kFilters; ++f) {
       const auto weight = hn::Set(d, weights[f]);
@@ -90,66 +121,53 @@ HWY_INLINE void FiltersBlock(float* to, int64_t apart, const PlaneTaps& t, const
   for (int f = 0; f < kFilters; ++f) {
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v)
-      hn::StoreU(Clipped(sums[f][v], low, high), d, to + f * apart + v * lanes);
+      StoreSome(Clipped(sums[f][v], low, high), d, sums_at[v] + f * apart, vectors.elements());
   }
 }
 
-// The last vectors may begin before those in front of them end; of one, behind the n-th.
-template <int kFilters, int kVectors>
-HWY_ATTR void FiltersBy(float* to, int64_t apart, const PlaneTaps& given, const float* added, int64_t n) {
-  const int64_t step = kVectors * static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  PlaneTaps t = given;
-  for (int64_t i = 0; i < n; i += step) {
-    const int64_t at = kVectors == 1 ? i : std::min(i, n - step);
-    t.from = given.from + at;
-    FiltersBlock<kFilters, kVectors>(to + at, apart, t, added);
-  }
-}
-
-// Three vectors share the weights best, if not much is summed twice.
+// Three vectors share the weights best.
 template <int kFilters>
-HWY_INLINE void FiltersOf(float* to, int64_t apart, const PlaneTaps& t, const float* added, int64_t n) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>()));
-  const auto filled = [&](int64_t vectors) {
-    return (n + vectors * lanes - 1) / (vectors * lanes) * vectors;
-  };
-  if (n >= 3 * lanes && filled(3) * 12 <= filled(2) * 13) {
-    FiltersBy<kFilters, 3>(to, apart, t, added, n);
-  } else if (n >= 2 * lanes) {
-    FiltersBy<kFilters, 2>(to, apart, t, added, n);
-  } else {
-    FiltersBy<kFilters, 1>(to, apart, t, added, n);
-  }
+HWY_ATTR void FiltersOf(float* to, int64_t apart, const PlaneTaps& t, const float* added,
+                        const PlaneLines& lines) {
+  VectorsOfRows vectors(lines, static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())));
+  int64_t left = vectors.count();
+  for (; left > 4 || left == 3; left -= 3) FiltersBlock<kFilters, 3>(to, apart, t, added, vectors);
+  for (; left > 1; left -= 2) FiltersBlock<kFilters, 2>(to, apart, t, added, vectors);
+  if (left > 0) FiltersBlock<kFilters, 1>(to, apart, t, added, vectors);
 }
 
-void Filters(float* to, int64_t apart, const PlaneTaps& taps, int64_t width, const float* added, int64_t n) {
-  width == 4 ? FiltersOf<4>(to, apart, taps, added, n) : FiltersOf<2>(to, apart, taps, added, n);
+void Filters(float* to, int64_t apart, const PlaneTaps& taps, int64_t count, const float* added,
+             const PlaneLines& lines) {
+  if (count == 2) return FiltersOf<2>(to, apart, taps, added, lines);
+  count == 3 ? FiltersOf<3>(to, apart, taps, added, lines) : FiltersOf<4>(to, apart, taps, added, lines);
 }
 
-// Sums of four rows by two vectors.
-template <class D>
+// Sums of four rows by some vectors, of which the second one is `second` elements behind the first.
+template <int kVectors, class D>
 struct FourRows {
   using V = hn::Vec<D>;
-  V sums[4][2];
+  V sums[4][kVectors];
+  const int64_t second;
 
-  HWY_INLINE explicit FourRows(V start) {
-    for (auto& row : sums) row[0] = row[1] = start;
+  HWY_INLINE FourRows(V start, int64_t between) : second(between) {
+    for (auto& row : sums) {
+      for (V& sum : row) sum = start;
+    }
   }
 
   // Each row of the input is a tap of all the rows of the result that it is near enough to.
   template <int kTaps>
   HWY_INLINE void Add(const float* from, const float* weights, int64_t pitch) {
     const D d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     HWY_UNROLL(8)
     for (int j = 0; j < kTaps + 3; ++j, from += pitch) {
-      const V left = InRegister(hn::LoadU(d, from)), right = InRegister(hn::LoadU(d, from + lanes));
+      V seen[kVectors];
+      for (int v = 0; v < kVectors; ++v) seen[v] = InRegister(hn::LoadU(d, from + v * second));
       HWY_UNROLL(4)
       for (int r = 0; r < 4; ++r) {
         if (j < r || j - r >= kTaps) continue;
         const V weight = hn::Set(d, weights[j - r]);
-        sums[r][0] = hn::MulAdd(weight, left, sums[r][0]);
-        sums[r][1] = hn::MulAdd(weight, right, sums[r][1]);
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(weight, seen[v], sums[r][v]);
       }
     }
   }
@@ -162,54 +180,55 @@ struct FourRows {
         return Add<2>(from, weights, pitch);
       case 3:
         return Add<3>(from, weights, pitch);
+      case 4:
+        return Add<4>(from, weights, pitch);
       default:
         return Add<PlaneColumn::kMost>(from, weights, pitch);
     }
   }
 };
 
-template <class D>
-HWY_INLINE void FourRowsAt(D d, float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
-                           int64_t count, int64_t pitch, int64_t i) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  FourRows<D> rows(hn::Set(d, t.bias));
+// From the i-th elements of the rows on.
+template <int kVectors, class D>
+HWY_INLINE void FourRowsAt(D d, float* to, const PlaneLines& lines, const PlaneTaps& t,
+                           const PlaneColumn* columns, int64_t count, int64_t i, int64_t second) {
+  FourRows<kVectors, D> rows(hn::Set(d, t.bias), second);
   for (int64_t c = 0; c < count; ++c) {
     const int64_t first = columns[c].first;
-    rows.AddColumn(t.from + t.offsets[first] + i, t.weights + first, columns[c].count, pitch);
+    rows.AddColumn(t.from + t.offsets[first] + i, t.weights + first, columns[c].count, lines.from_pitch);
   }
   const auto low = hn::Set(d, t.low), high = hn::Set(d, t.high);
-  for (int r = 0; r < 4; ++r, to += to_pitch) {
-    hn::StoreU(Clipped(rows.sums[r][0], low, high), d, to + i);
-    hn::StoreU(Clipped(rows.sums[r][1], low, high), d, to + i + lanes);
+  to += i;
+  for (int r = 0; r < 4; ++r, to += lines.to_pitch) {
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(Clipped(rows.sums[r][v], low, high), d, to + v * second);
   }
 }
 
-// The last vectors may begin before those in front of them end.
+// The last vector may begin before the one in front of it ends.
 template <class D>
-HWY_ATTR void FourRowsBy(D d, float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
-                         int64_t count, int64_t pitch, int64_t n) {
-  const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += step)
-    FourRowsAt(d, to, to_pitch, t, columns, count, pitch, std::min(i, n - step));
+HWY_ATTR void FourRowsBy(D d, float* to, const PlaneLines& lines, const PlaneTaps& t,
+                         const PlaneColumn* columns, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t last = lines.n - lanes;
+  int64_t i = 0;
+  for (; i < last; i += 2 * lanes)
+    FourRowsAt<2>(d, to, lines, t, columns, count, i, std::min(lanes, last - i));
+  if (i < lines.n) FourRowsAt<1>(d, to, lines, t, columns, count, last, 0);
 }
 
-// Smaller vectors where rows are shorter than two, or where the last ones would do most of the row again.
-HWY_ATTR bool FourRowsOf(float* to, int64_t to_pitch, const PlaneTaps& t, const PlaneColumn* columns,
-                         int64_t count, int64_t pitch, int64_t n) {
+// Smaller vectors where rows are shorter than one.
+bool FourRowsOf(float* to, const PlaneLines& lines, const PlaneTaps& t, const PlaneColumn* columns,
+                int64_t count) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 8> half;
   const hn::CappedTag<float, 4> quarter;
-  const auto filled = [n](auto tag) {
-    const int64_t step = 2 * static_cast<int64_t>(hn::Lanes(tag));
-    return (n + step - 1) / step * step;
-  };
-  const auto fit = [n](auto tag) { return n >= 2 * static_cast<int64_t>(hn::Lanes(tag)); };
-  if (fit(d) && filled(d) * 4 <= filled(half) * 5) {
-    FourRowsBy(d, to, to_pitch, t, columns, count, pitch, n);
+  const auto fit = [&lines](auto tag) { return lines.n >= static_cast<int64_t>(hn::Lanes(tag)); };
+  if (fit(d)) {
+    FourRowsBy(d, to, lines, t, columns, count);
   } else if (fit(half)) {
-    FourRowsBy(half, to, to_pitch, t, columns, count, pitch, n);
+    FourRowsBy(half, to, lines, t, columns, count);
   } else if (fit(quarter)) {
-    FourRowsBy(quarter, to, to_pitch, t, columns, count, pitch, n);
+    FourRowsBy(quarter, to, lines, t, columns, count);
   } else {
     return false;
   }
@@ -261,11 +280,13 @@ void Deal(const PlaneRows& rows) {
   if (rows.step == 2) begin = DealInVectors<2>(rows);
   if (rows.step == 3) begin = DealInVectors<3>(rows);
   if (rows.step == 4) begin = DealInVectors<4>(rows);
-  for (int64_t k = 0; k < rows.count && begin < rows.n; ++k) {
-    const float* from = rows.from + k * rows.from_pitch;
-    float* to = rows.to + k * rows.to_pitch;
-    for (int64_t i = begin; i < rows.n; ++i)
-      to[(rows.first + i) % rows.step * rows.apart + (rows.first + i) / rows.step] = from[i];
+  for (int64_t i = begin; i < std::min(begin + rows.step, rows.n); ++i) {
+    const int64_t first = rows.first + i;
+    const float* from = rows.from;
+    float* to = rows.to + first % rows.step * rows.apart + first / rows.step;
+    for (int64_t k = 0; k < rows.count; ++k, from += rows.from_pitch, to += rows.to_pitch) {
+      for (int64_t at = i, place = 0; at < rows.n; at += rows.step, ++place) to[place] = from[at];
+    }
   }
 }
 
@@ -305,10 +326,12 @@ void Weave(const PlaneBlocks& blocks) {
   if (blocks.step == 2) begin = WeaveInVectors<2>(blocks);
   if (blocks.step == 3) begin = WeaveInVectors<3>(blocks);
   if (blocks.step == 4) begin = WeaveInVectors<4>(blocks);
-  for (int64_t k = 0; k < blocks.count && begin < blocks.n; ++k) {
-    const float* from = blocks.from + k * blocks.from_pitch;
-    float* to = blocks.to + k * blocks.to_pitch;
-    for (int64_t i = begin; i < blocks.n; ++i) to[i] = from[i % blocks.step * blocks.apart + i / blocks.step];
+  for (int64_t i = begin; i < std::min(begin + blocks.step, blocks.n); ++i) {
+    const float* from = blocks.from + i % blocks.step * blocks.apart + i / blocks.step;
+    float* to = blocks.to;
+    for (int64_t k = 0; k < blocks.count; ++k, from += blocks.from_pitch, to += blocks.to_pitch) {
+      for (int64_t at = i, place = 0; at < blocks.n; at += blocks.step, ++place) to[at] = from[place];
+    }
   }
 }
 
@@ -325,8 +348,16 @@ void Finish(float* row, int64_t n, float added, float low, float high) {
   for (; i < n; ++i) finish(one, row + i);
 }
 
-constexpr PlaneConvLoops kLoops{&Taps, &Filters, &FourRowsOf, &Deal, &Weave, &Finish};
-const PlaneConvLoops& Loops() { return kLoops; }
+const PlaneConvLoops& Loops() {
+  static const PlaneConvLoops loops{static_cast<int64_t>(hn::Lanes(hn::ScalableTag<float>())),
+                                    &Taps,
+                                    &Filters,
+                                    &FourRowsOf,
+                                    &Deal,
+                                    &Weave,
+                                    &Finish};
+  return loops;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace belay::ops

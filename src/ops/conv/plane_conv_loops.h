@@ -18,7 +18,7 @@ struct PlaneTaps {
 
 // Taps that lie one row below the other.
 struct PlaneColumn {
-  static constexpr int64_t kMost = 4;
+  static constexpr int64_t kMost = 5;
   int64_t first, count;  // in the lists of taps
 };
 
@@ -41,20 +41,24 @@ struct PlaneBlocks {
   int64_t count, n, step;
 };
 
+// Rows of n elements each, read and written so far from each other.
+struct PlaneLines {
+  int64_t rows, n, from_pitch, to_pitch;
+};
+
 struct PlaneConvLoops {
-  static constexpr int64_t kExact = 32;
+  int64_t lanes;
   // to[i] = bias + the sum of weights[k] * from[offsets[k] + i]
   void (*taps)(float* to, const PlaneTaps& taps, int64_t n);
-  // The same of `width` (2 or 4) filters, whose weights lie side by side for each tap. Each has an `added` of
-  // its own, and its sums `apart` from those of the one before it. From kExact elements on nothing is written
-  // behind the n-th.
-  void (*filters)(float* to, int64_t apart, const PlaneTaps& taps, int64_t width, const float* added,
-                  int64_t n);
-  // Sums of one filter for four rows, `pitch` apart in `from` and `to_pitch` in `to`; what is read is used
-  // for all of them. Nothing behind the n-th element of a row is written. False: n elements do not fill two
-  // vectors.
-  bool (*four_rows)(float* to, int64_t to_pitch, const PlaneTaps& taps, const PlaneColumn* columns,
-                    int64_t count, int64_t pitch, int64_t n);
+  // The same of `count` (2 to 4) filters for each row, whose weights lie side by side for each tap. Each
+  // filter has an `added` of its own, and its sums `apart` from those of the one before it. Nothing is
+  // written behind the n-th of a row.
+  void (*filters)(float* to, int64_t apart, const PlaneTaps& taps, int64_t count, const float* added,
+                  const PlaneLines& lines);
+  // Sums of one filter for four rows; what is read is used for all of them. Nothing behind the n-th element
+  // of a row is written. False: n elements do not fill a vector.
+  bool (*four_rows)(float* to, const PlaneLines& lines, const PlaneTaps& taps, const PlaneColumn* columns,
+                    int64_t count);
   void (*deal)(const PlaneRows& rows);
   // Back from the blocks into rows.
   void (*weave)(const PlaneBlocks& blocks);

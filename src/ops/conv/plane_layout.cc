@@ -17,6 +17,12 @@ int64_t GapOf(const std::vector<PlaneAxis::Tap>& lines) {
   return std::max<int64_t>(gap, 1);
 }
 
+// Of a column of taps: several columns of about the same length, where it is too long for one.
+int64_t TapsTogether(int64_t taps) {
+  const int64_t columns = (taps + PlaneColumn::kMost - 1) / PlaneColumn::kMost;
+  return (taps + columns - 1) / std::max<int64_t>(columns, 1);
+}
+
 // Long rows begin at whole lines of the cache: fewer loads lie across two.
 int64_t PitchOf(int64_t elements) {
   constexpr int64_t kLine = 16, kLong = 32;
@@ -34,13 +40,11 @@ int64_t SeenAt(const ConvGeometry& g, int64_t z, int64_t k) {
   return at >= 0 && at % g.stride[0] == 0 && at / g.stride[0] < g.in[0] ? at / g.stride[0] : kNothing;
 }
 
-// Four filters share what is read, and two do; a single one reads rows for four rows of the result instead.
+// Up to four filters share what is read; a single one reads rows for four rows of the result instead.
 std::vector<PlaneFilters> DealFilters(int64_t count) {
   std::vector<PlaneFilters> filters;
-  for (int64_t first = 0; first < count; first += filters.back().count) {
-    const int64_t rest = count - first;
-    filters.push_back({first, std::min<int64_t>(rest, 4), rest > 2 ? 4 : rest});
-  }
+  for (int64_t first = 0, rest = count; rest > 0; first += filters.back().count, rest = count - first)
+    filters.push_back({first, std::min<int64_t>(rest, 4)});
   return filters;
 }
 
@@ -118,7 +122,7 @@ PlaneLayout::PlaneLayout(const ConvGeometry& geometry)
   for (size_t y = 0; y < rows.taps.size(); ++y) {
     for (size_t x = 0; x < columns.taps.size(); ++x) parts.push_back(PartOf(y, x));
   }
-  for (const PlaneFilters& f : filters) widest = std::max(widest, f.width);
+  for (const PlaneFilters& f : filters) widest = std::max(widest, f.count);
 }
 
 bool PlaneLayout::LiesReady() const {
@@ -141,9 +145,7 @@ void PlaneLayout::ChooseRows() {
   chunks = (rows.places() + rows_together - 1) / rows_together;
 }
 
-int64_t PlaneLayout::group_weights() const {
-  return (filters.back().first + filters.back().width) * filter_weights();
-}
+int64_t PlaneLayout::group_weights() const { return out_each * filter_weights(); }
 
 // Taps of one column one after the other, as far as they can be added up together.
 PlanePart PlaneLayout::PartOf(size_t y, size_t x) const {
@@ -153,12 +155,13 @@ PlanePart PlaneLayout::PartOf(size_t y, size_t x) const {
     return std::pair(a.remainder, a.shift) < std::pair(b.remainder, b.shift);
   });
   part.gap = GapOf(lines);
+  const int64_t together = TapsTogether(static_cast<int64_t>(lines.size()));
   for (const PlaneAxis::Tap& column : columns.taps[x]) {
     for (size_t i = 0; i < lines.size(); ++i) {
       const PlaneAxis::Tap& line = lines[i];
       const bool below =
           i > 0 && line.remainder == lines[i - 1].remainder && line.shift == lines[i - 1].shift + part.gap;
-      if (!below || part.columns.back().count == PlaneColumn::kMost)
+      if (!below || part.columns.back().count == together)
         part.columns.push_back({static_cast<int64_t>(part.offsets.size()), 0});
       ++part.columns.back().count;
       part.offsets.push_back(Block(line.remainder, column.remainder) + line.shift * pitch + column.shift);
@@ -206,7 +209,7 @@ float* PackPart(const PlaneLayout& l, const PlanePart& part, const FilterWeights
     for (int64_t c = 0; c < l.in_each; ++c) {
       for (size_t t = 0; t < part.ys.size(); ++t) {
         const int64_t tap = (z * l.g.kernel[1] + part.ys[t].k) * l.g.kernel[2] + part.xs[t].k;
-        for (int64_t o = 0; o < f.width; ++o) *to++ = o < f.count ? filters[o].At(c, tap) : 0;
+        for (int64_t o = 0; o < f.count; ++o) *to++ = filters[o].At(c, tap);
       }
     }
   }

@@ -59,7 +59,7 @@ struct PlanePart {
 
 // Filters that are summed together, and where their weights are.
 struct PlaneFilters {
-  int64_t first, count, width;  // of a group; there is room for `width` of them
+  int64_t first, count;  // of a group
 };
 
 struct PlaneLayout {
