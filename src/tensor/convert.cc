@@ -245,10 +245,13 @@ void ConvertBlock(DType to, void* dst, DType from, const void* src, int64_t n) {
 template <class T>
 void GatherAs(void* dst, const char* src, int64_t stride, int64_t n) {
   auto* to = static_cast<T*>(dst);
-  if (stride == 0 && n > 0) {  // as vectors
+  if (stride == 0 && n > 0) {  // as vectors, the widest of which the library copies with
+    constexpr int64_t kPiece = 512;
     T value;
     std::memcpy(&value, src, sizeof(T));
-    for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, &value, sizeof(T));
+    for (int64_t i = 0; i < std::min(n, kPiece); ++i) std::memcpy(to + i, &value, sizeof(T));
+    for (int64_t i = kPiece; i < n; i += kPiece)
+      std::memcpy(to + i, to, static_cast<size_t>(std::min(kPiece, n - i)) * sizeof(T));
     return;
   }
   for (int64_t i = 0; i < n; ++i) std::memcpy(to + i, src + i * stride, sizeof(T));

@@ -24,6 +24,28 @@ struct Constants {
   std::vector<float> bias, scales;
 };
 
+// How many groups are taken as one, whose other weights are zeros: oneDNN is ten times as fast with a single
+// one, or with channels that fill vectors.
+int64_t GroupsTogether(const ConvGeometry& g) {
+  constexpr int64_t kVector = 16, kMost = 16;
+  const int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups;
+  if (g.groups == 1 || (in == 1 && out == 1)) return 1;
+  for (int64_t n = 1; n <= std::min(g.groups, kMost); ++n) {
+    if (g.groups % n != 0) continue;
+    if (n == g.groups || (n * in % kVector == 0 && n * out % kVector == 0)) return n;
+  }
+  return 1;
+}
+
+std::vector<int8_t> WeightsTogether(const std::vector<int8_t>& weight, const ConvGeometry& g, int64_t n) {
+  const int64_t filter = std::ssize(weight) / g.out_channels, per_group = g.out_channels / g.groups;
+  std::vector<int8_t> joined(weight.size() * static_cast<size_t>(n));
+  for (int64_t o = 0; o < g.out_channels; ++o) {
+    std::copy_n(weight.begin() + o * filter, filter, joined.begin() + (o * n + o / per_group % n) * filter);
+  }
+  return joined;
+}
+
 ByteConvSpec SpecOf(const ByteConvArgs& args, const Constants& constants) {
   return {CheckedGeometry(args.conv),
           args.conv.input.dtype() == DType::kI8,
@@ -196,8 +218,11 @@ void PlanByteConv(Plan& plan, const ByteConvArgs& args) {
   constexpr int64_t kMostProducts = INT32_MAX / (255 * 128);  // whose sum fits 32 bits, whatever the bytes
   if (!ConvolvesBytes() || ConvDepth(CheckedGeometry(args.conv)) > kMostProducts)
     return PlanPlainByteConv(plan, args);
-  const Constants constants(args);
-  const ByteConvSpec spec = SpecOf(args, constants);
+  Constants constants(args);
+  ByteConvSpec spec = SpecOf(args, constants);
+  const int64_t together = GroupsTogether(spec.geometry);
+  constants.weight = WeightsTogether(constants.weight, spec.geometry, together);
+  spec.geometry.groups /= together;
   for (int width : {ParallelWidth(), 1}) {  // parts may want their weights in different ways
     auto ready = std::make_shared<const ReadyByteConv>(*OneDnnConv(), spec, constants, width);
     if (!ready->usable()) continue;

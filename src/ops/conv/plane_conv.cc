@@ -287,13 +287,15 @@ ConvGeometry Merged(ConvGeometry g) {
 }  // namespace
 
 bool FewAreSeen(const SeenByAPlace& seen) {
-  constexpr int64_t kManyPlaces = 100, kVector = 16;
-  if (seen.places < kManyPlaces) return false;
+  constexpr int64_t kManyPlaces = 100, kVector = 16, kHardlyAny = 32, kSomePlaces = 32;
   const int64_t products = seen.channels * seen.taps;
+  // What is turned and added up pixel by pixel takes longest where there are few channels.
+  const bool hardly_any = seen.transposed && products * seen.filters <= kHardlyAny;
+  if (seen.places < (hardly_any ? kSomePlaces : kManyPlaces)) return false;
   // Channels of the result that do not fill a vector are what others multiply slowly, too.
   if (seen.filters <= 4) return products <= 2048;
   // Taps that do not meet are one product of matrices.
-  if (seen.transposed) return seen.taps > 1 && products <= 1024;
+  if (seen.transposed) return hardly_any || (seen.taps > 1 && products <= 1024);
   if (seen.filters < kVector) return products <= 160;
   return products <= (seen.groups > 1 ? 64 : 32);
 }

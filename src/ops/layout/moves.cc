@@ -36,8 +36,16 @@ void WithSize(int64_t bytes, MoveAll&& move) {
       return move(SomeBytes<4>());
     case 8:
       return move(SomeBytes<8>());
+    case 12:
+      return move(SomeBytes<12>());
     case 16:
       return move(SomeBytes<16>());
+    case 24:
+      return move(SomeBytes<24>());
+    case 32:
+      return move(SomeBytes<32>());
+    case 64:
+      return move(SomeBytes<64>());
     default:
       return move(AnyBytes{bytes});
   }
@@ -66,9 +74,15 @@ void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
   });
 }
 
-void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes) {
+void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes,
+             const char* fill) {
   WithSize(bytes, [=](auto element) {
-    for (int64_t i = 0; i < n; ++i) Move(dst + i * dst_step, src + offsets[i], element);
+    if (fill == nullptr) {
+      for (int64_t i = 0; i < n; ++i) Move(dst + i * dst_step, src + offsets[i], element);
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i)
+      Move(dst + i * dst_step, offsets[i] < 0 ? fill : src + offsets[i], element);
   });
 }
 

@@ -12,8 +12,10 @@ namespace belay::ops {
 // n elements of `bytes` bytes from src to dst. Steps are in bytes and may be negative or zero.
 void MoveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n, int64_t bytes);
 
-// The same with a place in `src` for each element: offsets in bytes.
-void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes);
+// The same with a place in `src` for each element: offsets in bytes. Where they are negative, `fill` is
+// taken; null: they are not.
+void PickRow(char* dst, int64_t dst_step, const char* src, const int64_t* offsets, int64_t n, int64_t bytes,
+             const char* fill = nullptr);
 
 // Of packed elements the first `kept` whose condition is not 0, packed.
 void KeepRow(char* dst, const char* src, const uint8_t* condition, int64_t kept, int64_t bytes);

@@ -28,7 +28,7 @@ struct RearrangedBody {
   std::vector<MovedAxis> outer;  // outermost first
   MovedAxis inner;
   std::vector<Run> runs;  // of `inner`; none where its elements are better picked one by one
-  bool gaps = false;      // of `inner`
+  bool gaps = false;      // some elements of `inner` are filled
   int64_t times = 0;      // that each element of the source stands in `inner`, packed, one behind the other
   int64_t rows = 1;
   int64_t element;  // bytes that move together
@@ -68,25 +68,16 @@ struct RearrangedBody {
 
   void Row(char* out, const char* in) const {
     if (times != 0) return RepeatRow(out, in + inner.sources[0], inner.size / times, times, element);
-    if (runs.empty() && !gaps) return PickRow(out, inner.step, in, inner.sources.data(), inner.size, element);
-    if (runs.empty()) return PickOrFill(out, in);
+    if (runs.empty()) {
+      return PickRow(out, inner.step, in, inner.sources.data(), inner.size, element,
+                     gaps ? fill.data() : nullptr);
+    }
     for (const Run& run : runs) {
       char* to = out + run.begin * inner.step;
       if (run.filled) {
         Fill(to, run.count);
       } else {
         MoveRow(to, inner.step, in + run.source, run.step, run.count, element);
-      }
-    }
-  }
-
-  void PickOrFill(char* out, const char* in) const {
-    for (int64_t i = 0; i < inner.size; ++i) {
-      int64_t source = inner.sources[static_cast<size_t>(i)];
-      if (source == kNoSource) {
-        Fill(out + i * inner.step, 1);
-      } else {
-        std::memcpy(out + i * inner.step, in + source, static_cast<size_t>(element));
       }
     }
   }
@@ -124,12 +115,52 @@ std::vector<Run> RunsOf(const MovedAxis& axis) {
   return runs;
 }
 
-std::vector<char> Pattern(const void* fill, int64_t bytes) {
-  std::vector<char> pattern(static_cast<size_t>(bytes) * 256, 0);
-  for (size_t i = 0; fill != nullptr && i < 256; ++i) {
+// At least as long as an element.
+std::vector<char> Pattern(const void* fill, int64_t bytes, int64_t element) {
+  const auto times = static_cast<size_t>(std::max<int64_t>(256, element / bytes));
+  std::vector<char> pattern(static_cast<size_t>(bytes) * times, 0);
+  for (size_t i = 0; fill != nullptr && i < times; ++i) {
     std::memcpy(pattern.data() + i * static_cast<size_t>(bytes), fill, static_cast<size_t>(bytes));
   }
   return pattern;
+}
+
+// The elements of a row that repeats move together.
+void WidenPeriods(MovedAxis& axis, int64_t* element) {
+  constexpr int64_t kMostBytes = 64;
+  const int64_t size = axis.size;
+  if (axis.even() || axis.step != *element || axis.Source(0) < 0) return;
+  int64_t period = 1;
+  while (period < size && axis.Source(period) == axis.Source(0) + period * *element) ++period;
+  if (period == 1 || size % period != 0 || period * *element > kMostBytes) return;
+  for (int64_t i = period; i < size; ++i) {
+    if (axis.Source(i) != axis.Source(i - period)) return;
+  }
+  *element *= period;
+  axis = {size / period, *element, 0, {}};
+}
+
+// One axis of the places of both, as long as the rows that it makes are short ones. What is filled is left as
+// runs.
+void JoinShortRows(RearrangedBody& body) {
+  constexpr int64_t kShort = 64, kLong = 1024, kMostBytes = 512, kWidest = 64;
+  const auto is_whole = [](const MovedAxis& axis) {
+    return axis.even() || std::count(axis.sources.begin(), axis.sources.end(), kNoSource) == 0;
+  };
+  while (!body.outer.empty() && body.element <= kWidest && is_whole(body.inner)) {
+    const MovedAxis &outer = body.outer.back(), inner = body.inner;
+    const bool is_short = inner.size <= kShort && inner.size * body.element <= kMostBytes;
+    if (!is_short || outer.size * inner.size > kLong || inner.step != body.element ||
+        outer.step != inner.size * inner.step || !is_whole(outer))
+      return;
+    MovedAxis joined{outer.size * inner.size, inner.step, 0, {}};
+    for (int64_t i = 0; i < outer.size; ++i) {
+      for (int64_t k = 0; k < inner.size; ++k) joined.sources.push_back(outer.Source(i) + inner.Source(k));
+    }
+    if (*std::min_element(joined.sources.begin(), joined.sources.end()) < 0) return;  // as kNoSource is
+    body.inner = std::move(joined);
+    body.outer.pop_back();
+  }
 }
 
 void ChooseInner(RearrangedBody& body) {
@@ -226,7 +257,6 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
     return;
   RearrangedBody body;
   body.element = bytes;
-  body.fill = Pattern(fill, bytes);
   body.outer = std::move(moved.axes);
   const auto is_row = [&](const MovedAxis& axis) {
     return axis.even() && axis.step == bytes && axis.in_step == bytes;
@@ -241,6 +271,9 @@ void PlanRearranged(Plan& plan, const Operand& self, const Operand& out, const s
     body.inner = std::move(body.outer.back());
     body.outer.pop_back();
   }
+  WidenPeriods(body.inner, &body.element);
+  JoinShortRows(body);
+  body.fill = Pattern(fill, bytes, body.element);
   for (const MovedAxis& axis : body.outer) body.rows *= axis.size;
   ChooseInner(body);
   body.offsets[0] = to.offset * bytes;

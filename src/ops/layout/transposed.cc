@@ -49,23 +49,19 @@ void Block(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t
   }
 }
 
-// dst[r][c] = src[c][r]
+// dst[r][c] = src[c][r]. The last squares may begin before those in front of them end.
 template <class T>
 void Tiles(char* dst, int64_t dst_row, const char* src, int64_t src_row, int64_t rows, int64_t columns) {
   constexpr int64_t kSide = Square<T>::kSide;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(T));
   constexpr int64_t kLine = std::max(kSide, 64 / kBytes);  // whole lines of the cache on both sides
+  if (rows < kSide || columns < kSide) return Block<T>(dst, dst_row, src, src_row, rows, columns);
   for (int64_t c0 = 0; c0 < columns; c0 += kLine) {
-    for (int64_t r = 0; r < rows; r += kSide) {
-      const int64_t high = std::min(kSide, rows - r);
-      for (int64_t c = c0; c < std::min(c0 + kLine, columns); c += kSide) {
-        char* to = dst + r * dst_row + c * kBytes;
-        const char* from = src + c * src_row + r * kBytes;
-        if (high == kSide && columns - c >= kSide) {
-          Square<T>::Turn(from, src_row, to, dst_row);
-        } else {
-          Block<T>(to, dst_row, from, src_row, high, std::min(kSide, columns - c));
-        }
+    for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
+      const int64_t r = std::min(r0, rows - kSide);
+      for (int64_t c1 = c0; c1 < std::min(c0 + kLine, columns); c1 += kSide) {
+        const int64_t c = std::min(c1, columns - kSide);
+        Square<T>::Turn(src + c * src_row + r * kBytes, src_row, dst + r * dst_row + c * kBytes, dst_row);
       }
     }
   }
@@ -78,7 +74,7 @@ struct TransposedBody {
   Dim outer[tensor::kMaxRank];
   int rank = 0;
   int64_t outer_count = 1;
-  int64_t strips;  // of kStrip rows
+  int64_t strips;  // of kStrip rows, the last one of what is left
   int64_t offsets[2];
   int bindings[2];
   Kernel kernel;
@@ -102,8 +98,9 @@ struct TransposedBody {
       out += i * outer[d].out;
       in += i * outer[d].in;
     }
-    kernel(out + first * row.out, row.out, in + first * row.in, column.in, std::min(kStrip, row.size - first),
-           column.size);
+    const bool is_last = first == (strips - 1) * kStrip;
+    kernel(out + first * row.out, row.out, in + first * row.in, column.in,
+           is_last ? row.size - first : kStrip, column.size);
   }
 };
 
@@ -209,7 +206,7 @@ bool PlanTransposed(Plan& plan, const Operand& src, const Operand& out) {
     body.outer[body.rank++] = nest.dims[d];
     body.outer_count *= nest.dims[d].size;
   }
-  body.strips = (body.row.size + TransposedBody::kStrip - 1) / TransposedBody::kStrip;
+  body.strips = std::max<int64_t>(1, body.row.size / TransposedBody::kStrip);
   body.offsets[0] = to.offset * bytes;
   body.offsets[1] = from.offset * bytes;
   body.bindings[0] = out.binding;

@@ -46,12 +46,15 @@ struct ChannelBody {
   double epsilon;
   int bindings[2];
   const NormLoops<T>* loops;
-  // In the workspace, where channels follow each other in memory, each `repeats` times: a factor and a
-  // summand for each element. -1: none.
-  int64_t tables_at = -1, repeats = 1;
+  // In the workspace, where channels follow each other in memory, `row` elements each: a factor, a summand
+  // and what is taken off before for each channel, or for each element of very short ones. -1: none.
+  int64_t tables_at = -1, row = 1, copies = 1;
 
   void operator()(const Frame& frame) const {
-    if (tables_at >= 0) return Rows(frame, MakeTables(frame));
+    if (tables_at >= 0) {
+      const bool far = MakeTables(frame);
+      return copies < row ? ByChannels(frame) : ByElements(frame, far);
+    }
     int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / std::max<int64_t>(slice.count(), 1));
     ParallelFor(channels, grain, [&](int64_t begin, int64_t end) {
       for (int64_t c = begin; c < end; ++c) Channel(frame, c);
@@ -61,7 +64,7 @@ struct ChannelBody {
   // Where all channels of a member of the batch follow each other in memory, each of a few elements, a table
   // has a factor for each of these: a long row instead of many short ones.
   void TakeTables(Plan& plan, Tensor x, Tensor out, int channel) {
-    constexpr int64_t kShort = 64, kLongest = 32 * 1024;
+    constexpr int64_t kVeryShort = 8, kShort = 512, kLongest = 32 * 1024;
     int64_t inner = 1;
     for (int d = x.shape.rank() - 1; d >= channel; --d) {
       if (x.shape[d] != 1 && (x.strides[d] != inner || out.strides[d] != inner)) return;
@@ -69,9 +72,9 @@ struct ChannelBody {
       x.shape[d] = out.shape[d] = 1;
     }
     if (channels < 2 || inner > kShort || (inner > 1 && channels * inner > kLongest)) return;
-    repeats = inner;
+    row = inner, copies = row < kVeryShort ? row : 1;
     members = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
-    tables_at = plan.AddWorkspace(3 * channels * repeats * static_cast<int64_t>(sizeof(T)));
+    tables_at = plan.AddWorkspace(3 * channels * copies * static_cast<int64_t>(sizeof(T)));
   }
 
   struct Change {
@@ -95,25 +98,44 @@ struct ChannelBody {
 
   // True: there are channels whose mean goes first, so `middles` are needed.
   bool MakeTables(const Frame& frame) const {
-    const int64_t row = channels * repeats;
-    T *factors = Tables(frame), *shifts = factors + row, *middles = shifts + row;
+    const int64_t all = channels * copies;
+    T *factors = Tables(frame), *shifts = factors + all, *middles = shifts + all;
     bool far = false;
-    for (int64_t c = 0; c < channels; ++c, factors += repeats, shifts += repeats, middles += repeats) {
+    for (int64_t c = 0; c < channels; ++c, factors += copies, shifts += copies, middles += copies) {
       const Change change = ChangeOf(frame, c);
       far |= change.far();
       const T near = change.far() ? static_cast<T>(change.middle) : T{0};
-      std::fill_n(factors, repeats, static_cast<T>(change.factor));
-      std::fill_n(shifts, repeats, static_cast<T>(change.ShiftBehind(static_cast<double>(near))));
-      std::fill_n(middles, repeats, near);
+      std::fill_n(factors, copies, static_cast<T>(change.factor));
+      std::fill_n(shifts, copies, static_cast<T>(change.ShiftBehind(static_cast<double>(near))));
+      std::fill_n(middles, copies, near);
     }
     return far;
   }
 
-  // A position at a time.
-  void Rows(const Frame& frame, bool far) const {
-    const int64_t row = channels * repeats;
-    const T *factors = Tables(frame), *shifts = factors + row, *middles = shifts + row;
-    ParallelFor(members.count(), std::max<int64_t>(1, LoopNest::kGrain / row),
+  // Some channels of one member at a time.
+  void ByChannels(const Frame& frame) const {
+    const T *factors = Tables(frame), *shifts = factors + channels, *middles = shifts + channels;
+    const int64_t grain = std::max<int64_t>(1, LoopNest::kGrain / row);
+    ParallelFor(members.count() * channels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin, n; i < end; i += n) {
+        const int64_t member = i / channels, first = i % channels;
+        n = std::min(end - i, channels - first);
+        char* base[2] = {frame.at[bindings[0]] + members.offset(0),
+                         frame.at[bindings[1]] + members.offset(1)};
+        members.Walk(base, member, member + 1, [&](char** at, int64_t) {
+          loops->change_rows(reinterpret_cast<T*>(at[0]) + first * row,
+                             reinterpret_cast<const T*>(at[1]) + first * row, middles + first,
+                             factors + first, shifts + first, n, row);
+        });
+      }
+    });
+  }
+
+  // A member at a time.
+  void ByElements(const Frame& frame, bool far) const {
+    const int64_t all = channels * copies;
+    const T *factors = Tables(frame), *shifts = factors + all, *middles = shifts + all;
+    ParallelFor(members.count(), std::max<int64_t>(1, LoopNest::kGrain / all),
                 [&](int64_t begin, int64_t end) {
                   char* base[2] = {frame.at[bindings[0]] + members.offset(0),
                                    frame.at[bindings[1]] + members.offset(1)};
@@ -121,8 +143,8 @@ struct ChannelBody {
                     for (int64_t i = 0; i < n; ++i) {
                       T* y = reinterpret_cast<T*>(at[0] + i * members.step(0));
                       const T* x = reinterpret_cast<const T*>(at[1] + i * members.step(1));
-                      far ? loops->change(y, x, middles, factors, shifts, row)
-                          : loops->apply(y, x, factors, shifts, T{0}, T{1}, row);
+                      far ? loops->change(y, x, middles, factors, shifts, all)
+                          : loops->apply(y, x, factors, shifts, T{0}, T{1}, all);
                     }
                   });
                 });

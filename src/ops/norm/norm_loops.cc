@@ -40,6 +40,20 @@ void Change(T* y, const T* x, const T* shift, const T* factor, const T* bias, in
 }
 
 template <class T>
+HWY_ATTR void ChangeRows(T* y, const T* x, const T* shifts, const T* factors, const T* biases, int64_t rows,
+                         int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const auto shift = hn::Set(d, shifts[r]), factor = hn::Set(d, factors[r]), bias = hn::Set(d, biases[r]);
+    const auto changed = [&](auto v) { return hn::Add(hn::Mul(hn::Sub(v, shift), factor), bias); };
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes) hn::StoreU(changed(hn::LoadU(d, x + i)), d, y + i);
+    if (i < n) StoreSome(changed(LoadSome(d, x + i, n - i, T{0})), d, y + i, n - i);
+  }
+}
+
+template <class T>
 void Scale(T* y, const T* x, T factor, T shift, int64_t n) {
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor + shift;
 }
@@ -189,10 +203,14 @@ void RowOfChannel(float* y, const float* x, float weight, float bias, int64_t n,
   RowWith(y, x, Channel{weight, bias}, n, rule, found);
 }
 
-constexpr NormLoops<float> kF32{&Apply<float>,    &Change<float>,     &Scale<float>, &AddSquares<float>,
-                                &AddSizes<float>, &Deviations<float>, &Row,          &RowOfChannel};
-constexpr NormLoops<double> kF64{&Apply<double>,    &Change<double>,     &Scale<double>, &AddSquares<double>,
-                                 &AddSizes<double>, &Deviations<double>, nullptr,        nullptr};
+template <class T>
+constexpr NormLoops<T> LoopsOf(decltype(NormLoops<T>::row) row,
+                               decltype(NormLoops<T>::row_of_channel) of_channel) {
+  return {&Apply<T>,      &Change<T>, &ChangeRows<T>, &Scale<T>, &AddSquares<T>, &AddSizes<T>,
+          &Deviations<T>, row,        of_channel};
+}
+constexpr auto kF32 = LoopsOf<float>(&Row, &RowOfChannel);
+constexpr auto kF64 = LoopsOf<double>(nullptr, nullptr);
 const NormLoops<float>& NormsF32() { return kF32; }
 const NormLoops<double>& NormsF64() { return kF64; }
 

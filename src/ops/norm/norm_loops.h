@@ -27,6 +27,9 @@ struct NormLoops {
   void (*apply)(T* y, const T* x, const T* weight, const T* bias, T shift, T factor, int64_t n);
   // y = (x - shift) * factor + bias, each with an element of its own
   void (*change)(T* y, const T* x, const T* shift, const T* factor, const T* bias, int64_t n);
+  // The same of rows of n elements that follow each other, an element of each for a row.
+  void (*change_rows)(T* y, const T* x, const T* shift, const T* factor, const T* bias, int64_t rows,
+                      int64_t n);
   // y = x * factor + shift
   void (*scale)(T* y, const T* x, T factor, T shift, int64_t n);
   void (*add_squares)(T* sum, const T* x, int64_t n);

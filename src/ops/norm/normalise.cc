@@ -93,6 +93,9 @@ struct NormBody {
   bool by_one;  // there is one weight and one bias for a slice
   bool follow;  // these are floats, one behind the other along the slices' last dimension
   bool turned;  // many slices side by side, as they follow each other in memory
+  bool packed;  // a slice of x and of the result is a row
+  bool tabled;  // short slices whose weights do not lie so: an element of the tables for each of theirs
+  Scratch<T> tables[2];
   RowRule rule;
   const NormLoops<T>* loops;
 
@@ -103,10 +106,35 @@ struct NormBody {
   };
 
   void operator()(const Frame& frame) const {
+    if (tabled) MakeTables(frame);
     slice.For(frame, [&](int64_t begin, int64_t end, T* buffer) {
       if (turned) begin = ManyTurned(frame, begin, end);
       OneByOne(frame, begin, end, buffer);
     });
+  }
+
+  // Of the weights of all slices along their last dimension.
+  void MakeTables(const Frame& frame) const {
+    Slices::Place place = slices.At(0);
+    const int64_t n = inner.count();
+    for (int64_t s = 0; s < slices.sizes[slices.rank - 1]; ++s, slices.Advance(place)) {
+      char* at[Slices::kMost];
+      PlacesOf(at, frame, place);
+      int64_t done = s * n;
+      inner.Walk(at, 0, n, [&](char** p, int64_t m) {
+        for (int64_t i = 0; i < m; i += kBlock, done += kBlock) {
+          const int64_t part = std::min(kBlock, m - i);
+          for (const Slot slot : {kWeight, kBias}) {
+            const int k = slot - kWeight;
+            if (!(k == 0 ? weighted : biased)) continue;
+            T* to = tables[k].At(frame) + done;
+            const void* from = Part(slot, to, p, i, part);
+            if (from != to) std::copy_n(static_cast<const T*>(from), part, to);
+          }
+        }
+        done += m - (m + kBlock - 1) / kBlock * kBlock;
+      });
+    }
   }
 
   void OneByOne(const Frame& frame, int64_t begin, int64_t end, T* buffer) const {
@@ -114,9 +142,16 @@ struct NormBody {
     for (int64_t s = begin; s < end; ++s, slices.Advance(place)) {
       char* at[Slices::kMost];
       PlacesOf(at, frame, place);
+      if (tabled) TakeTables(at, frame, place);
       const SliceMoments moments = Slice(at, buffer);
       if (how.kept) reinterpret_cast<SliceMoments*>(frame.workspace)[s] = moments;
     }
+  }
+
+  void TakeTables(char** at, const Frame& frame, const Slices::Place& place) const {
+    const int64_t first = place.index[slices.rank - 1] * inner.count();
+    if (weighted) at[kWeight] = reinterpret_cast<char*>(tables[0].At(frame) + first);
+    if (biased) at[kBias] = reinterpret_cast<char*>(tables[1].At(frame) + first);
   }
 
   void PlacesOf(char** at, const Frame& frame, const Slices::Place& place) const {
@@ -176,6 +211,14 @@ struct NormBody {
     by_one = Direct() && lanes[kOut].direct() && (weighted || biased) &&
              (!weighted || lanes[kWeight].repeats()) && (!biased || lanes[kBias].repeats());
     follow = by_one && FollowAlongLast(kWeight, weighted) && FollowAlongLast(kBias, biased);
+    tabled = PaysTables();
+    if (tabled) {
+      const int64_t floats = slices.sizes[slices.rank - 1] * inner.count();
+      for (int k = 0; k < 2; ++k) {
+        if (k == 0 ? weighted : biased) tables[k] = {plan, floats};
+      }
+      all_direct = true;
+    }
     short_rows = (all_direct || by_one) && loops->row != nullptr && inner.count() <= kShortRow;
     const bool means = how.statistic == Statistic::kMoments || how.statistic == Statistic::kMeanSquare;
     const double size = means ? static_cast<double>(inner.count()) : 1;
@@ -189,6 +232,19 @@ struct NormBody {
     turned = short_rows && inner.count() > 0 && inner.count() <= kMostTurned &&
              slices.FollowEachOther(kX, inner.count()) && slices.FollowEachOther(kOut, inner.count()) &&
              (by_one || (slices.Share(kWeight, weighted) && slices.Share(kBias, biased)));
+  }
+
+  // They differ along the last dimension of the slices only, and many slices are of each.
+  bool PaysTables() const {
+    constexpr int64_t kMany = 4;
+    if (all_direct || by_one || !packed || !lanes[kX].direct() || !lanes[kOut].direct() ||
+        loops->row == nullptr || inner.count() > kShortRow || slices.rank == 0)
+      return false;
+    for (int d = 0; d + 1 < slices.rank; ++d) {
+      if ((weighted && slices.steps[kWeight][d] != 0) || (biased && slices.steps[kBias][d] != 0))
+        return false;
+    }
+    return slices.count >= kMany * slices.sizes[slices.rank - 1];
   }
 
   bool FollowAlongLast(Slot slot, bool present) const {
@@ -210,7 +266,7 @@ struct NormBody {
   const T* BiasAt(char** at) const { return biased ? reinterpret_cast<const T*>(at[kBias]) : nullptr; }
 
   SliceMoments Slice(char** at, T* buffer) const {
-    const T* x = Direct() ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
+    const T* x = Direct() || tabled ? reinterpret_cast<const T*>(at[kX]) : Gathered(at, buffer);
     Statistics found;
     if (short_rows) {
       found = ShortRow(at, x);
@@ -396,6 +452,7 @@ void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormO
     body.lanes[k] = Lane(parts[k].dtype, k < 2 ? compute : body.Type(),
                          lone ? static_cast<int64_t>(BytesOf(parts[k].dtype)) : body.inner.step(k));
   }
+  body.packed = LoopNest(parts[kX].shape, {Operand{&parts[kOut]}, Operand{&parts[kX]}}).has_one_level();
   body.how = how;
   body.weight_type[0] = all[kWeight]->dtype(), body.weight_type[1] = all[kBias]->dtype();
   body.stat_type[0] = o.shift.present() ? o.shift.dtype() : DType::kUndefined;

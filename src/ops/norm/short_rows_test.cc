@@ -79,6 +79,43 @@ TEST(ShortRows, WithOneWeightForEach) {
   simd::SetLevel(9);
 }
 
+// Groups of several channels, each with weights of its own; batches of many of them.
+TEST(ShortRows, GroupsOfShortPlanes) {
+  std::mt19937 rng(36);
+  for (int64_t inner : {1, 2, 6, 15, 40, 600}) {
+    for (int given = 0; given < 12; ++given) {
+      const int64_t batch = given % 2 == 0 ? 9 : 1, channels = 12, groups = 1 + given / 4,
+                    each = channels / groups;
+      Sample x(DType::kF32, {batch, channels, inner}), out(DType::kF32, {batch, channels, inner}),
+          gamma(DType::kF32, {channels}), beta(DType::kF32, {channels});
+      x.Randomise(rng), gamma.Randomise(rng, 2), beta.Randomise(rng, 2);
+      PlanRef plan = testing::NewPlan();
+      const Operand in = x.BoundTo(*plan, Access::kRead, "x");
+      Operand w, b;
+      if (given % 4 != 3) w = gamma.BoundTo(*plan, Access::kRead, "gamma");
+      if (given % 4 != 2) b = beta.BoundTo(*plan, Access::kRead, "beta");
+      NormOperands operands{in, out.BoundTo(*plan, Access::kWrite, "y"), w, b, {}, {}};
+      PlanGroupNorm(*plan, 1e-5, DType::kF32, operands, groups, false);
+      testing::RunPlan(*plan);
+      ForEach({batch, groups}, [&](const Shape& g) {
+        Real mean = 0, variance = 0;
+        const auto visit = [&](auto&& take) {
+          for (int64_t i = 0; i < each * inner; ++i) take(Shape{g[0], g[1] * each + i / inner, i % inner});
+        };
+        const Real share = Real{1} / (each * inner);
+        visit([&](const Shape& i) { mean += Get(x.tensor, i) * share; });
+        visit([&](const Shape& i) { variance += std::pow(Get(x.tensor, i) - mean, 2) * share; });
+        visit([&](const Shape& i) {
+          Real want = (Get(x.tensor, i) - mean) / std::sqrt(variance + 1e-5L);
+          if (w.present()) want *= Get(gamma.tensor, {i[1]});
+          if (b.present()) want += Get(beta.tensor, {i[1]});
+          ASSERT_NEAR(double(Get(out.tensor, i)), double(want), 1e-4) << inner << " " << given;
+        });
+      });
+    }
+  }
+}
+
 // Of layers, with statistics; every other row has a mean far from zero.
 TEST(ShortRows, ByTheirMoments) {
   std::mt19937 rng(35);

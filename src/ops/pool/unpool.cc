@@ -25,6 +25,31 @@ struct UnpoolBody {
     char* to = frame.at[out];
     std::memset(to, 0, static_cast<size_t>(CountOf(shape)) * element);
     const auto* at = reinterpret_cast<const int64_t*>(frame.at[places]);
+    if (natural != shape) return Cut(frame, to, at);
+    switch (element) {
+      case 1:
+        return Whole<uint8_t>(frame, to, at);
+      case 2:
+        return Whole<uint16_t>(frame, to, at);
+      case 4:
+        return Whole<uint32_t>(frame, to, at);
+      default:
+        return element == 8 ? Whole<uint64_t>(frame, to, at) : Cut(frame, to, at);
+    }
+  }
+
+  // The places are those of the result.
+  template <class T>
+  void Whole(const Frame& frame, char* to, const int64_t* at) const {
+    const auto* from = reinterpret_cast<const T*>(frame.at[x]);
+    auto* result = reinterpret_cast<T*>(to);
+    const auto limit = static_cast<uint64_t>(CountOf(shape));
+    for (int64_t i = 0; i < count; ++i) {
+      if (static_cast<uint64_t>(at[i]) < limit) result[at[i]] = from[i];
+    }
+  }
+
+  void Cut(const Frame& frame, char* to, const int64_t* at) const {
     const int64_t limit = CountOf(natural);
     for (int64_t i = 0; i < count; ++i) {
       if (at[i] < 0 || at[i] >= limit) continue;

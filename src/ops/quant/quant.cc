@@ -27,6 +27,7 @@ struct QuantBody {
     const auto* s = reinterpret_cast<const float*>(frame.at[scale]);
     const auto* z = zero < 0 ? nullptr : reinterpret_cast<const float*>(frame.at[zero]);
     if (inner == 1 && block == 0) return Whole(from, to, s, z == nullptr ? none.data() : z);
+    if (inner == 1) return Blocks(from, to, s, z);
     if (rows != nullptr) return ShortRows(from, to, s, z == nullptr ? none.data() : z);
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t a = 0; a < axis; ++a) {
@@ -39,6 +40,25 @@ struct QuantBody {
         loop(to + at * out_bytes, from + at * x_bytes, s + which, z == nullptr ? none.data() : z + which,
              step, inner, range);
       }
+    }
+  }
+
+  // Each block is a row with a scale of its own; the last one may be shorter.
+  void Blocks(const char* from, char* to, const float* s, const float* z) const {
+    const int64_t whole = axis / block, left = axis % block;
+    const auto row = [&](int64_t n) {
+      loop(to, from, s, z == nullptr ? none.data() : z, 0, n, range);
+      to += n * out_bytes, from += n * x_bytes, ++s, z += z != nullptr;
+    };
+    for (int64_t o = 0; o < outer; ++o) {
+      if (rows != nullptr) {
+        rows(reinterpret_cast<float*>(to), from, s, z == nullptr ? none.data() : z, whole, block);
+        to += whole * block * out_bytes, from += whole * block * x_bytes, s += whole;
+        if (z != nullptr) z += whole;
+      } else {
+        for (int64_t b = 0; b < whole; ++b) row(block);
+      }
+      if (left > 0) row(left);
     }
   }
 
@@ -127,12 +147,15 @@ void PlanQuant(Plan& plan, const QuantArgs& args) {
          args.x.name, shape.ToString(), wanted);
   }
   constexpr int64_t kShort = 64;
-  if (args.step == QuantStep::kDequantize && args.block == 0 && body.inner <= kShort)
+  const int64_t row = args.block == 0 ? body.inner : body.inner == 1 ? args.block : kShort + 1;
+  if (args.step == QuantStep::kDequantize && row <= kShort)
     body.rows = BestQuantLoops().dequantize_rows[TypeOf(args)];
   // As many as scales are read by one call of the loop.
   const bool whole_axis = body.inner == 1 || body.rows != nullptr;
   if (!args.zero.present())
-    body.none.resize(static_cast<size_t>(body.block > 0 ? body.inner : whole_axis ? body.axis : 1));
+    body.none.resize(static_cast<size_t>(body.block > 0 && body.inner > 1 ? body.inner
+                                         : whole_axis                     ? body.axis
+                                                                          : 1));
   plan.SetCost(200 + static_cast<uint64_t>(args.x.tensor->count()) / 4);
   plan.SetBody(body);
 }
