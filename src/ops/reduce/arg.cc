@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "base/error.h"
 #include "ops/layout/moves.h"
 #include "ops/layout/square.h"
 #include "ops/pipeline.h"
 #include "ops/reduce/along_axis.h"
+#include "ops/reduce/arg_loops.h"
 #include "ops/reduce/reduce.h"
 #include "tensor/codes.h"
 
@@ -23,8 +23,7 @@ constexpr int64_t kShortLine = 16;  // are taken many at a time even where each 
 
 template <class T>
 struct ArgBody {
-  // As wide as an element, so that both fill vectors alike.
-  using Place = std::conditional_t<sizeof(T) == sizeof(int32_t), int32_t, int64_t>;
+  using Place = PlaceOf<T>;
   static constexpr DType kPlaceType = sizeof(Place) == sizeof(int32_t) ? DType::kI32 : DType::kI64;
 
   LoopNest lines;  // values, indices, in: the first elements
@@ -40,6 +39,7 @@ struct ArgBody {
   int64_t element;  // bytes
   Extreme extreme;
   const FoldLoops<T>* loops;  // largest or least
+  ArgLoop<T> better;
 
   void operator()(const Frame& frame) const {
     char* base[3];
@@ -86,11 +86,6 @@ struct ArgBody {
     alignas(64) char narrow[kBlock * 8];
     Convert(type, narrow, from, values, m);
     for (int64_t i = 0; i < m; ++i) std::memcpy(to + at[i], narrow + i * bytes, static_cast<size_t>(bytes));
-  }
-
-  static bool IsNan(T x) {
-    if constexpr (std::is_floating_point_v<T>) return x != x;
-    return false;
   }
 
   // A NaN is larger and less than everything else.
@@ -157,30 +152,19 @@ struct ArgBody {
   }
 
   void Find(T* best, Place* where, const Beside& beside, int64_t m) const {
-    if (extreme.largest) {
-      extreme.last ? Across(best, where, beside, m, [](T x, T y) { return x >= y; })
-                   : Across(best, where, beside, m, [](T x, T y) { return x > y; });
-    } else {
-      extreme.last ? Across(best, where, beside, m, [](T x, T y) { return x <= y; })
-                   : Across(best, where, beside, m, [](T x, T y) { return x < y; });
-    }
-  }
-
-  template <class Wins>
-  void Across(T* best, Place* where, const Beside& beside, int64_t m, Wins wins) const {
     alignas(64) T buffer[kBlock];
     std::copy_n(Column(buffer, beside, 0, m), m, best);
     std::fill_n(where, m, Place{0});
-    const bool nan_wins = extreme.nan_wins;
+    ArgRows<T> rows{best, where, nullptr, 0, 1, m, 0, extreme.nan_wins};
+    const bool turned_over = beside.columns != nullptr;
+    if (turned_over || (beside.at == nullptr && in.direct() && step % element == 0)) {
+      rows.step = turned_over ? kBlock : step / element;
+      rows.x = Column(buffer, beside, 1, m), rows.first = 1, rows.count = size - 1;
+      return better(rows);
+    }
     for (int64_t k = 1; k < size; ++k) {
-      const T* x = Column(buffer, beside, k, m);
-      const auto place = static_cast<Place>(k);
-      for (int64_t i = 0; i < m; ++i) {
-        const bool won = wins(x[i], best[i]), none = IsNan(x[i]), had = IsNan(best[i]);
-        const bool better = won | ((none != had) & (none == nan_wins));
-        best[i] = better ? x[i] : best[i];
-        where[i] = better ? place : where[i];
-      }
+      rows.x = Column(buffer, beside, k, m), rows.first = static_cast<Place>(k);
+      better(rows);
     }
   }
 
@@ -249,6 +233,7 @@ void PlanPlaceAs(Plan& plan, DType computed, Extreme extreme, const Operand& sel
   body.bindings[2] = self.binding;
   body.extreme = extreme;
   body.loops = &BestFoldLoops<T>(extreme.largest ? Fold::kMax : Fold::kMin);
+  body.better = BestArgLoop<T>(extreme.largest, extreme.last);
   plan.SetCost(50 + static_cast<uint64_t>(in.count()));
   plan.SetBody(body);
 }

@@ -260,7 +260,6 @@ bool IsBestPlace(const Operand& self, int axis, const SortOrder& order) {
   constexpr int64_t kShort = 16;
   const Tensor& t = *self.tensor;
   if (order.keep != 1 || order.skip != 0 || t.shape.rank() == 0) return false;
-  if (BytesOf(ComputeType(t.dtype)) > sizeof(int32_t)) return false;
   const bool apart = t.strides[axis] != 1 && t.count() > t.shape[axis];
   return (apart || t.shape[axis] <= kShort) && t.shape[axis] <= std::numeric_limits<int32_t>::max();
 }
