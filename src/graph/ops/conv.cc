@@ -1,6 +1,9 @@
 // Convolutions, plain and transposed.
 #include "ops/conv/conv.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "graph/ops/window.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
@@ -177,9 +180,13 @@ void DepthwiseConv2D(Translation& node) {
 
 namespace {
 
-// Paddings and the sizes of the result, from whichever of the two is given.
+int64_t HalfDown(int64_t n) { return n >= 0 ? n / 2 : (n - 1) / 2; }
+
+// Paddings and the sizes of the result, from whichever of the two is given. `least`: of the paddings of a
+// dimension together. Less than none, as ONNX's equations have it, moves the result behind its first
+// elements.
 Shape TransposedSizes(const Translation& node, Convolved* conv, const std::vector<int64_t>& wanted,
-                      const std::vector<int64_t>& extra, bool upper, bool same) {
+                      const std::vector<int64_t>& extra, bool upper, bool same, int64_t least) {
   Window& w = conv->window;
   Shape sizes;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
@@ -188,8 +195,8 @@ Shape TransposedSizes(const Translation& node, Convolved* conv, const std::vecto
     int64_t size = full - w.before[i] - w.after[i];
     if (!wanted.empty() || same) {
       size = std::max<int64_t>(wanted.empty() ? in * w.strides[i] : wanted[i], 0);
-      int64_t total = std::max<int64_t>(0, full - size);
-      w.before[i] = upper ? total / 2 : total - total / 2;
+      int64_t total = std::max(least, full - size), half = HalfDown(total);
+      w.before[i] = upper ? half : total - half;
       w.after[i] = total - w.before[i];
     }
     if (size < 1) node.Refuse("the result would have no elements");
@@ -222,7 +229,7 @@ void TransposedTo(Translation& node, const Inputs& inputs, const std::vector<int
   std::string auto_pad = node.String("auto_pad");
   if (auto_pad.starts_with("SAME")) {
     std::vector<int64_t> wanted(shape.begin() + 2, shape.end()), none(wanted.size(), 0);
-    TransposedSizes(node, &conv, wanted, none, auto_pad != "SAME_LOWER", true);
+    TransposedSizes(node, &conv, wanted, none, auto_pad != "SAME_LOWER", true, 0);
   }
   AddStep(node, "Conv2DTranspose", inputs, conv, shape);
 }
@@ -241,8 +248,8 @@ void ConvTranspose(Translation& node) {
     node.Refuse("output_shape needs a number for each dimension");
   }
   Shape shape{conv.x.shape[0], conv.filter.shape[1] * conv.groups};
-  Shape sizes =
-      TransposedSizes(node, &conv, wanted, extra, auto_pad == "SAME_UPPER", auto_pad.starts_with("SAME"));
+  Shape sizes = TransposedSizes(node, &conv, wanted, extra, auto_pad == "SAME_UPPER",
+                                auto_pad.starts_with("SAME"), std::numeric_limits<int64_t>::min());
   for (int64_t size : sizes) shape.push_back(size);
   AddStep(node, "ConvTranspose", inputs, conv, shape);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "graph/interpreter.h"
+#include "graph/ops/node_samples.h"
 
 namespace belay::graph {
 namespace {
@@ -125,6 +126,36 @@ TEST(MatmulNodes, TypesThatNoLibraryTakes) {
   };
   EXPECT_EQ(RealsOf(gemm, {real({1, 2}, {1, 2}), real({2, 1}, {3, 4}), real({1}, {5})}),
             (std::vector<double>{37}));
+}
+
+// Where taps do not fill a stride, ONNX's equations have paddings of less than none: zeros before the first
+// tap.
+TEST(ConvNodes, PaddingsByNameOfTransposedConvolutionsMayBeLessThanNone) {
+  Constant x = samples::Reals({1, 1, 3}, {1, 2, 3}), w = samples::Reals({1, 1, 2}, {1, 2});
+  Node node{.name = "t", .type = "ConvTranspose"};
+  const auto with = [&](int64_t stride, const char* name) {
+    node.attributes = {{"strides", IntList{stride}}, {"auto_pad", std::string(name)}};
+    return RealsOf(node, {x, w});
+  };
+  EXPECT_EQ(with(4, "SAME_UPPER"), (std::vector<double>{0, 1, 2, 0, 0, 2, 4, 0, 0, 3, 6, 0}));
+  EXPECT_EQ(with(4, "SAME_LOWER"), (std::vector<double>{0, 1, 2, 0, 0, 2, 4, 0, 0, 3, 6, 0}));
+  EXPECT_EQ(with(3, "SAME_UPPER"), (std::vector<double>{0, 1, 2, 0, 2, 4, 0, 3, 6}));
+  EXPECT_EQ(with(3, "SAME_LOWER"), (std::vector<double>{1, 2, 0, 2, 4, 0, 3, 6, 0}));
+}
+
+// Of pools no equation says which elements windows see then; one that ends before the last element is the
+// same either way.
+TEST(ConvNodes, PaddingsByNameOfPoolsAreNeverLessThanNone) {
+  Constant x = samples::Reals({1, 1, 8}, {1, 2, 3, 4, 5, 6, 7, 8});
+  for (const char* type : {"MaxPoolV3", "AvgPoolV2", "LpPool"}) {
+    Node node{.name = "p", .type = type};
+    for (const char* name : {"SAME_UPPER", "SAME_LOWER"}) {
+      node.attributes = {{"ksize", IntList{1}}, {"strides", IntList{2}}, {"padding_mode", std::string(name)}};
+      EXPECT_EQ(RealsOf(node, {x}), (std::vector<double>{1, 3, 5, 7})) << type;
+      node.attributes["strides"] = IntList{4};
+      EXPECT_THROW(RealsOf(node, {x}), Error) << type;
+    }
+  }
 }
 
 }  // namespace

@@ -26,6 +26,16 @@ Pooled Adaptive(const Translation& node, bool channels_last, const std::vector<i
   return pooled;
 }
 
+// Where strides leave elements out between windows, the paddings that ONNX's names stand for may be less than
+// none, which it does not define. A single element less is one behind the last window.
+void RefuseCutWindows(const Translation& node, const ops::PoolDimension& d) {
+  const int64_t size = (d.in + d.stride - 1) / d.stride;
+  if ((size - 1) * d.stride + (d.kernel - 1) * d.dilation + 1 < d.in - 1)
+    node.Refuse(
+        "its strides are longer than its windows, where SAME_UPPER and SAME_LOWER are not defined; "
+        "give pads instead");
+}
+
 Pooled Sliding(const Translation& node, bool channels_last, std::string_view padding, bool ceil,
                const char* dilations = "dilations") {
   Pooled pooled{ChannelsFirst(node.in(0), channels_last), channels_last, {}, {}};
@@ -38,6 +48,7 @@ Pooled Sliding(const Translation& node, bool channels_last, std::string_view pad
     ops::PoolDimension d{
         in[static_cast<int>(i) + 2], w.kernel[i], w.strides[i], w.dilations[i], w.before[i], w.after[i]};
     bool same = padding.starts_with("SAME");
+    if (padding.starts_with("SAME_")) RefuseCutWindows(node, d);
     int64_t size = same ? (d.in + d.stride - 1) / d.stride : ops::PoolOutputSize(d, ceil);
     if (size < 1) node.Refuse("the window is larger than the padded input " + in.ToString());
     pooled.shape.push_back(size);

@@ -105,7 +105,7 @@ class WinogradRun {
     const auto* weights = static_cast<const float*>(call_.weights);
     for (int p = 0; p < kTilePixels; ++p) {
       winograd_.loops.multiply(gathered_ + p * gathered, weights + p * depth_ * winograd_.columns, rows,
-                               depth_, winograd_.columns, products_ + p * products);
+                               depth_, winograd_.columns, products_ + p * products, winograd_.columns);
     }
     for (int64_t t = begin; t < end; ++t)
       Scatter(PlaceOf(t), products_ + (t - begin) * winograd_.columns, products);

@@ -95,14 +95,14 @@ constexpr auto MultiplyByRows(std::index_sequence<kRows...>) {
 
 // Groups of rows of about equal size, each over all columns of a panel while that is in the cache.
 void MultiplyTiles(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
-                   float* products) {
+                   float* products, int64_t step) {
   static constexpr auto kMultiply = MultiplyByRows(std::make_index_sequence<kMostRows>());
   const int64_t groups = (rows + kMostRows - 1) / kMostRows, panel = PanelOf(columns);
   for (int64_t j = 0; j < columns; j += panel) {
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t begin = rows * g / groups, end = rows * (g + 1) / groups;
       kMultiply[static_cast<size_t>(end - begin - 1)](tiles + begin * depth, weights + j * depth, panel,
-                                                      depth, products + begin * columns + j, columns);
+                                                      depth, products + begin * step + j, step);
     }
   }
 }

@@ -26,9 +26,9 @@ struct WinogradLoops {
   // Mixes the pixels of a tile; element p of a channel goes to to[p * step + channel].
   void (*gather)(const float* const* pixels, int64_t channels, float* to, int64_t step);
   // products = tiles x weights: [rows][depth] times [columns / panel][depth][panel], where the panel is that
-  // of `columns`, which are whole small ones.
+  // of `columns`, which are whole small ones. Rows of products are `step` apart.
   void (*multiply)(const float* tiles, const float* weights, int64_t rows, int64_t depth, int64_t columns,
-                   float* products);
+                   float* products, int64_t step);
   // The result from sixteen products: added to the bias, which may be null, and, if `add`, to what
   // is there. A null pixel lies outside.
   void (*scatter)(const float* products, int64_t step, const float* bias, int64_t channels, bool add,

@@ -24,6 +24,16 @@ inline void Add(const GateSums& g, int64_t at, int64_t count, float* __restrict_
   for (int64_t i = 0; i < count; ++i) sums[i] += bx[i] + bh[i];
 }
 
+// What comes from one side alone.
+inline void AddBias(const float* __restrict__ from, const float* __restrict__ bias, int64_t count,
+                    float* __restrict__ sums) {
+  if (bias == nullptr) {
+    for (int64_t i = 0; i < count; ++i) sums[i] = from[i];
+  } else {
+    for (int64_t i = 0; i < count; ++i) sums[i] = from[i] + bias[i];
+  }
+}
+
 inline void AddSigmoid(const GateSums& g, int64_t at, int64_t count, float* __restrict__ out) {
   Add(g, at, count, out);
   for (int64_t i = 0; i < count; ++i) out[i] = Sigmoid(out[i]);
@@ -46,18 +56,18 @@ void LstmGates(const GateSums& g, int64_t hidden, float* memory, float* state) {
 }
 
 void GruGates(const GateSums& g, int64_t hidden, bool reset_after, float* state) {
-  float update[kBlock], reset[kBlock];
+  float update[kBlock], reset[kBlock], seen[kBlock], fresh[kBlock];
   for (int64_t from = 0; from < hidden; from += kBlock) {
     const int64_t count = hidden - from < kBlock ? hidden - from : kBlock, last = 2 * hidden + from;
     AddSigmoid(g, from, count, update);
-    if (reset_after) AddSigmoid(g, hidden + from, count, reset);
-    float* __restrict__ h = state + from;
-    for (int64_t i = 0; i < count; ++i) {
-      const float bias_x = g.bias_x == nullptr ? 0 : g.bias_x[last + i],
-                  bias_h = g.bias_h == nullptr ? 0 : g.bias_h[last + i];
-      const float seen = (g.from_h[last + i] + bias_h) * (reset_after ? reset[i] : 1);
-      h[i] = (1 - update[i]) * Tanh(g.from_x[last + i] + bias_x + seen) + update[i] * h[i];
+    AddBias(g.from_h + last, g.bias_x == nullptr ? nullptr : g.bias_h + last, count, seen);
+    AddBias(g.from_x + last, g.bias_x == nullptr ? nullptr : g.bias_x + last, count, fresh);
+    if (reset_after) {
+      AddSigmoid(g, hidden + from, count, reset);
+      for (int64_t i = 0; i < count; ++i) seen[i] *= reset[i];
     }
+    float* __restrict__ h = state + from;
+    for (int64_t i = 0; i < count; ++i) h[i] = (1 - update[i]) * Tanh(fresh[i] + seen[i]) + update[i] * h[i];
   }
 }
 

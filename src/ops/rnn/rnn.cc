@@ -56,14 +56,15 @@ class RnnDirection {
         first_(first),
         batch_(last - first),
         gates_(GatesOf(args.cell)),
-        width_(gates_ * args.hidden) {
+        width_(gates_ * args.hidden),
+        columns_(args) {
     from_x_ = scratch;
     from_h_ = from_x_ + a_.steps * batch_ * width_;
-    h_ = from_h_ + batch_ * width_;
+    h_ = from_h_ + batch_ * columns_.step;
     c_ = h_ + batch_ * a_.hidden;
     reset_ = c_ + batch_ * a_.hidden;
     turned_ = reset_ + batch_ * a_.hidden;
-    picked_ = turned_ + (TurnsWeights(a_) ? width_ * a_.hidden : 0);
+    picked_ = turned_ + columns_.turned * a_.hidden;
     bytes_ = reinterpret_cast<uint8_t*>(picked_);
     functions_ = a_.functions.data() + d_ * static_cast<int64_t>(a_.functions.size()) / a_.directions;
     usual_ = IsUsual(a_, m_, functions_);
@@ -73,8 +74,9 @@ class RnnDirection {
   static int64_t ScratchFloats(const RnnArgs& a, int64_t batch) {
     constexpr int64_t kLine = 16;
     const int64_t width = GatesOf(a.cell) * a.hidden;
+    const Columns columns(a);
     const int64_t floats =
-        (a.steps + 1) * batch * width + 3 * batch * a.hidden + (TurnsWeights(a) ? width * a.hidden : 0) +
+        a.steps * batch * width + batch * columns.step + 3 * batch * a.hidden + columns.turned * a.hidden +
         (PicksInputs(a, batch) ? a.steps * batch * a.inputs : 0) + (ScratchBytes(a) + 3) / 4;
     return (floats + kLine - 1) / kLine * kLine;
   }
@@ -117,11 +119,13 @@ class RnnDirection {
     return picked_;
   }
 
+  // The last gate needs what the reset one leaves of the state: it is multiplied by itself.
+  static bool IsLate(const RnnArgs& a) { return a.cell == RnnCell::kGru && !a.reset_after; }
+
   // Where the weights of the states are laid anew for all steps.
   static bool TurnsWeights(const RnnArgs& a) {
     constexpr int64_t kManySteps = 4;
-    return !HasBytes(a) && a.steps >= kManySteps && (a.cell != RnnCell::kGru || a.reset_after) &&
-           (SumsRows(a) || HasPanels(a));
+    return !HasBytes(a) && a.steps >= kManySteps && (SumsRows(a) || HasPanels(a));
   }
 
   // Rows of few weights are summed faster side by side than each along itself.
@@ -133,13 +137,43 @@ class RnnDirection {
   // Panels of columns, which a product of matrices would make at each step.
   static bool HasPanels(const RnnArgs& a) {
     constexpr int64_t kFewRows = 2, kManyRows = 256;
-    return a.batch > kFewRows && a.batch <= kManyRows && GatesOf(a.cell) * a.hidden % kPanel == 0;
+    return a.batch > kFewRows && a.batch <= kManyRows;
   }
+
+  // The columns of the states' products that are made together, those of a late gate behind them; in panels
+  // there are more of them.
+  struct Columns {
+    int64_t first, last, step, turned;  // step: from one sequence's to the next's; turned: of the weights
+
+    explicit Columns(const RnnArgs& a) {
+      const int64_t width = GatesOf(a.cell) * a.hidden;
+      last = IsLate(a) ? a.hidden : 0, first = width - last;
+      step = width, turned = TurnsWeights(a) ? width : 0;
+      if (turned == 0 || SumsRows(a)) return;
+      first = Whole(first), last = Whole(last);
+      step = std::max(first, width - (IsLate(a) ? a.hidden : 0) + last), turned = first + last;
+    }
+
+    static int64_t Whole(int64_t columns) { return (columns + kSmallPanel - 1) / kSmallPanel * kSmallPanel; }
+  };
 
   void TurnWeights() {
     const float* r = m_.r + d_ * width_ * a_.hidden;
-    const int64_t rows = SumsRows(a_) ? width_ : kPanel;
-    TransposeFloats(r, turned_, width_ / rows, rows, a_.hidden);
+    if (SumsRows(a_)) return TransposeFloats(r, turned_, 1, width_, a_.hidden);
+    const int64_t late = IsLate(a_) ? a_.hidden : 0;
+    TurnPanels(r, width_ - late, columns_.first, turned_);
+    TurnPanels(r + (width_ - late) * a_.hidden, late, columns_.last, turned_ + columns_.first * a_.hidden);
+  }
+
+  // Of so many rows, and of zeros behind them.
+  void TurnPanels(const float* r, int64_t rows, int64_t columns, float* to) const {
+    const int64_t panel = PanelOf(columns), whole = rows / panel, left = rows - whole * panel;
+    if (whole > 0) TransposeFloats(r, to, whole, panel, a_.hidden);
+    if (whole * panel == columns) return;
+    r += whole * panel * a_.hidden, to += whole * panel * a_.hidden;
+    for (int64_t k = 0; k < a_.hidden; ++k, to += panel) {
+      for (int64_t i = 0; i < panel; ++i) to[i] = i < left ? r[i * a_.hidden + k] : 0.0f;
+    }
   }
 
   static bool HasBytes(const RnnArgs& a) { return a.w_bytes.scale.binding >= 0; }
@@ -198,31 +232,36 @@ class RnnDirection {
   int64_t Length(int64_t b) const { return m_.lengths == nullptr ? a_.steps : m_.lengths[first_ + b]; }
 
   void Step(int64_t t, bool reverse) {
-    const float* r = m_.r + d_ * width_ * a_.hidden;
     if (HasBytes(a_)) {
       MultiplyBytes(h_, a_.batch, r_bytes_, bytes_, from_h_);
       return Rows(t, reverse);
     }
-    if (TurnsWeights(a_)) {
-      if (SumsRows(a_)) {
-        for (int64_t b = 0; b < batch_; ++b)
-          BestTransposedGemvOfNear()(turned_, width_, h_ + b * a_.hidden, width_, a_.hidden,
-                                     from_h_ + b * width_);
-      } else {
-        multiply_panels_(h_, turned_, batch_, a_.hidden, width_, from_h_);
-      }
-      return Rows(t, reverse);
-    }
-    const bool late = a_.cell == RnnCell::kGru && !a_.reset_after;  // the last gate needs the reset one
-    MultiplyInto(h_, batch_, a_.hidden, r, late ? 2 * a_.hidden : width_, from_h_, width_);
-    if (late) {
+    const int64_t early = IsLate(a_) ? 2 * a_.hidden : width_;
+    MultiplyStates(h_, 0, early);
+    if (IsLate(a_)) {
       for (int64_t b = 0; b < batch_; ++b) {
         if (t < Length(b)) ResetRow(b, Position(b, t, reverse));
       }
-      MultiplyInto(reset_, batch_, a_.hidden, r + 2 * a_.hidden * a_.hidden, a_.hidden,
-                   from_h_ + 2 * a_.hidden, width_);
+      MultiplyStates(reset_, early, a_.hidden);
     }
     Rows(t, reverse);
+  }
+
+  // Some of the columns, of which there are `count`.
+  void MultiplyStates(const float* states, int64_t first, int64_t count) const {
+    float* to = from_h_ + first;
+    if (!TurnsWeights(a_)) {
+      MultiplyInto(states, batch_, a_.hidden, m_.r + (d_ * width_ + first) * a_.hidden, count, to,
+                   columns_.step);
+    } else if (SumsRows(a_)) {
+      for (int64_t b = 0; b < batch_; ++b)
+        BestTransposedGemvOfNear()(turned_ + first, width_, states + b * a_.hidden, count, a_.hidden,
+                                   to + b * columns_.step);
+    } else {
+      const float* panels = turned_ + (first == 0 ? 0 : columns_.first * a_.hidden);
+      multiply_panels_(states, panels, batch_, a_.hidden, first == 0 ? columns_.first : columns_.last, to,
+                       columns_.step);
+    }
   }
 
   void Rows(int64_t t, bool reverse) {
@@ -281,7 +320,7 @@ class RnnDirection {
 
   GateSums Sums(int64_t b, int64_t t) const {
     const float* bias = m_.bias == nullptr ? nullptr : m_.bias + d_ * 2 * width_;
-    return {FromX(b, t), from_h_ + b * width_, bias, bias == nullptr ? nullptr : bias + width_};
+    return {FromX(b, t), from_h_ + b * columns_.step, bias, bias == nullptr ? nullptr : bias + width_};
   }
 
   void UsualRow(int64_t b, int64_t t) {
@@ -294,7 +333,7 @@ class RnnDirection {
 
   void Row(int64_t b, int64_t t) {
     if (usual_) return UsualRow(b, t);
-    const float *x = FromX(b, t), *h = from_h_ + b * width_;
+    const float *x = FromX(b, t), *h = from_h_ + b * columns_.step;
     if (a_.cell == RnnCell::kLstm) return LstmRow(b, x, h);
     if (a_.cell == RnnCell::kGru) return GruRow(b, x, h);
     for (int64_t i = 0; i < a_.hidden; ++i) h_[b * a_.hidden + i] = Apply(0, Sum(x, h, 0, i));
@@ -317,7 +356,7 @@ class RnnDirection {
   void ResetRow(int64_t b, int64_t t) {
     if (usual_)
       return BestGateLoops().reset(Sums(b, t), a_.hidden, h_ + b * a_.hidden, reset_ + b * a_.hidden);
-    const float *x = FromX(b, t), *h = from_h_ + b * width_;
+    const float *x = FromX(b, t), *h = from_h_ + b * columns_.step;
     for (int64_t i = 0; i < a_.hidden; ++i)
       reset_[b * a_.hidden + i] = Apply(0, Sum(x, h, 1, i)) * h_[b * a_.hidden + i];
   }
@@ -337,6 +376,7 @@ class RnnDirection {
   const RnnArgs& a_;
   const RnnMemory& m_;
   const int64_t d_, first_, batch_, gates_, width_;
+  const Columns columns_;
   const RnnFunction* functions_;
   bool usual_;
   decltype(WinogradLoops::multiply) multiply_panels_ = BestWinogradLoops().multiply;

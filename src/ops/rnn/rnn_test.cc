@@ -113,7 +113,8 @@ TEST(Rnn, UsualGatesInVectorsAreThoseOfTheirFunctions) {
 }
 
 // Many steps lay the weights of the states anew: they give what the same steps give one at a time.
-void CheckStepsTogether(RnnCell cell, const char* first_function, int64_t batch, int64_t hidden) {
+void CheckStepsTogether(RnnCell cell, const char* first_function, int64_t batch, int64_t hidden,
+                        bool reset_after = true) {
   constexpr int64_t kSteps = 6, kIn = 5;
   const int64_t width = (cell == RnnCell::kGru ? 3 : cell == RnnCell::kLstm ? 4 : 1) * hidden;
   std::mt19937 rng(11);
@@ -128,7 +129,7 @@ void CheckStepsTogether(RnnCell cell, const char* first_function, int64_t batch,
     Tensor part = x.tensor;
     part.shape[0] = steps, part.data = static_cast<float*>(part.data) + from * batch * kIn;
     RnnArgs args{};
-    args.cell = cell, args.reset_after = true;
+    args.cell = cell, args.reset_after = reset_after;
     args.x = {&part, nullptr, plan->Bind(&part, Access::kRead, "x", 0, 0), "x"};
     args.w = w.BoundTo(*plan, Access::kRead, "w"), args.r = r.BoundTo(*plan, Access::kRead, "r");
     args.bias = b.BoundTo(*plan, Access::kRead, "b");
@@ -158,9 +159,10 @@ void CheckStepsTogether(RnnCell cell, const char* first_function, int64_t batch,
 
 TEST(Rnn, StepsTogetherAreStepsOneAtATime) {
   for (const int64_t batch : {1, 3, 7, 40}) {
-    for (const int64_t hidden : {32, 33, 96}) {
+    for (const int64_t hidden : {5, 16, 32, 33, 50, 96, 100}) {
       CheckStepsTogether(RnnCell::kLstm, "Sigmoid", batch, hidden);
       CheckStepsTogether(RnnCell::kGru, "Sigmoid", batch, hidden);
+      CheckStepsTogether(RnnCell::kGru, "Sigmoid", batch, hidden, false);
       CheckStepsTogether(RnnCell::kPlain, "Tanh", batch, hidden);
       CheckStepsTogether(RnnCell::kPlain, "Relu", batch, hidden);
       CheckStepsTogether(RnnCell::kPlain, "Softsign", batch, hidden);
