@@ -224,6 +224,12 @@ bool ReachesFar(const ConvGeometry& g) {
   return far >= kFar || (far > 0 && g.in_channels >= kFewChannels);
 }
 
+// Of images so small that what oneDNN does for each takes longer than their products.
+bool IsSmallPlane(const ConvGeometry& g) {
+  constexpr int64_t kFewChannels = 3, kFewPixels = 64;
+  return g.in_channels <= kFewChannels && g.out[1] * g.out[2] <= kFewPixels;
+}
+
 }  // namespace
 
 bool GroupedFits(const ConvSpec& spec) {
@@ -242,7 +248,8 @@ bool GroupedPays(const ConvSpec& spec) {
     return false;
   const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
   if (g.groups == 1)
-    return ReachesFar(g) || (TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest);
+    return ReachesFar(g) || IsSmallPlane(g) ||
+           (TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest);
   if (widest == 1) return std::max(g.kernel[1], g.kernel[2]) >= kLongKernel;  // its own are for short ones
   return g.in_channels > g.groups && widest <= kWidest;
 }

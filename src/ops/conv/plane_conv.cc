@@ -141,6 +141,11 @@ class PlaneChunk {
   // True: the sums are in the result already.
   bool SomeFilters(const PlaneFilters& f, const PlaneTaps& taps, const float* added, float* sums) const {
     const int64_t wide = l_.columns.places();
+    if (IsStraight() && l_.pitch == wide) {  // the rows are one
+      loops_.filters(Target(f.first) + first_ * wide, Target(1) - Target(0), taps, f.count, added,
+                     {1, rows_ * wide, 0, 0});
+      return true;
+    }
     if (!PaysRowByRow(taps.taps)) {
       loops_.filters(sums, l_.result_floats(), taps, f.count, added, {1, SumsLength(), 0, 0});
       return false;
@@ -287,10 +292,12 @@ ConvGeometry Merged(ConvGeometry g) {
 }  // namespace
 
 bool FewAreSeen(const SeenByAPlace& seen) {
-  constexpr int64_t kManyPlaces = 100, kVector = 16, kHardlyAny = 32, kSomePlaces = 32;
+  constexpr int64_t kManyPlaces = 100, kVector = 16, kHardlyAny = 32, kSomePlaces = 32, kFewChannels = 3;
   const int64_t products = seen.channels * seen.taps;
   // What is turned and added up pixel by pixel takes longest where there are few channels.
-  const bool hardly_any = seen.transposed && products * seen.filters <= kHardlyAny;
+  const bool hardly_any = seen.transposed
+                              ? products * seen.filters <= kHardlyAny
+                              : products <= kHardlyAny && seen.channels <= kFewChannels && seen.groups == 1;
   if (seen.places < (hardly_any ? kSomePlaces : kManyPlaces)) return false;
   // Channels of the result that do not fill a vector are what others multiply slowly, too.
   if (seen.filters <= 4) return products <= 2048;
