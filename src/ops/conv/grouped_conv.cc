@@ -218,10 +218,12 @@ constexpr ConvBackend kGrouped = OwnBackend<Grouped, GroupedRun, &GroupedLayout>
 
 // Taps far from each other, where oneDNN falls to a third of its speed.
 bool ReachesFar(const ConvGeometry& g) {
-  constexpr int64_t kFewChannels = 16, kFar = 16;
+  constexpr int64_t kFewChannels = 16, kFar = 16, kLongRow = 256;
   const auto reach = [&g](int d) { return g.dilation[d] > 1 ? (g.kernel[d] - 1) * g.dilation[d] : 0; };
   const int64_t far = std::max(reach(1), reach(2));
-  return far >= kFar || (far > 0 && g.in_channels >= kFewChannels);
+  // Its products of blocks for long rows of few channels take milliseconds to make besides.
+  const bool slowly_made = g.out_channels < kFewChannels && g.out[2] >= kLongRow;
+  return far >= kFar || (far > 0 && (g.in_channels >= kFewChannels || slowly_made));
 }
 
 // Of images so small that what oneDNN does for each takes longer than their products.

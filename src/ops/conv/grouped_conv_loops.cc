@@ -107,6 +107,10 @@ HWY_ATTR void RowOfGroup(const GroupedRow& r, int64_t vectors) {
 HWY_ATTR void RowOfGroups(const GroupedRow& r) { GroupedBlocks<8, 1, true>(r); }
 
 HWY_ATTR void GatherGroup(const float* from, int64_t step, int64_t depth, int64_t pixels, float* to) {
+  if (step == depth) {
+    std::copy_n(from, pixels * depth, to);
+    return;
+  }
   const D d;
   const int64_t lanes = GroupedLanes(), whole = depth / lanes * lanes;
   for (int64_t p = 0; p < pixels; ++p, from += step, to += depth) {

@@ -94,7 +94,7 @@ struct NormBody {
   bool follow;  // these are floats, one behind the other along the slices' last dimension
   bool turned;  // many slices side by side, as they follow each other in memory
   bool packed;  // a slice of x and of the result is a row
-  bool tabled;  // short slices whose weights do not lie so: an element of the tables for each of theirs
+  bool tabled;  // slices whose weights do not lie so: an element of the tables for each of theirs
   Scratch<T> tables[2];
   RowRule rule;
   const NormLoops<T>* loops;
@@ -236,9 +236,9 @@ struct NormBody {
 
   // They differ along the last dimension of the slices only, and many slices are of each.
   bool PaysTables() const {
-    constexpr int64_t kMany = 4;
-    if (all_direct || by_one || !packed || !lanes[kX].direct() || !lanes[kOut].direct() ||
-        loops->row == nullptr || inner.count() > kShortRow || slices.rank == 0)
+    constexpr int64_t kMany = 4, kMostElements = 1 << 16;
+    if (all_direct || by_one || !packed || !lanes[kX].direct() || !lanes[kOut].direct() || slices.rank == 0 ||
+        slices.sizes[slices.rank - 1] * inner.count() > kMostElements)
       return false;
     for (int d = 0; d + 1 < slices.rank; ++d) {
       if ((weighted && slices.steps[kWeight][d] != 0) || (biased && slices.steps[kBias][d] != 0))
