@@ -352,5 +352,36 @@ TEST(Index, OneHotLeavesOutWhatIsBeyond) {
   });
 }
 
+// Results that are filled at once, and long runs that are filled one by one.
+TEST(Index, OneHotOfEverySizeAndAxis) {
+  std::mt19937 rng(51);
+  for (DType type : {DType::kI8, DType::kF16, DType::kF32, DType::kI64}) {
+    for (int64_t depth : {3, 200}) {
+      for (int64_t axis : {0, 1, 2}) {
+        Shape shape = {5, 7};
+        Sample index(DType::kI64, shape), on(type, {}), off(type, {});
+        for (int64_t i = 0; i < 35; ++i)
+          static_cast<int64_t*>(index.tensor.data)[i] = static_cast<int64_t>(rng() % 8) - 4;
+        Set(on.tensor, {}, 5), Set(off.tensor, {}, 2);
+        Shape whole;
+        for (int64_t d = 0; d < 3; ++d)
+          whole.push_back(d == axis ? depth : shape[static_cast<int>(d - (d > axis))]);
+        Sample out(type, whole);
+        Call(forms::OneHot, {Arg(&index.tensor), Arg(depth), Arg(&on.tensor), Arg(&off.tensor), Arg(axis),
+                             Arg(&out.tensor)});
+        ForEach(whole, [&](const Shape& i) {
+          Shape at;
+          for (int d = 0; d < 3; ++d) {
+            if (d != axis) at.push_back(i[d]);
+          }
+          const auto place = static_cast<int64_t>(Get(index.tensor, at));
+          const bool hot = i[static_cast<int>(axis)] == (place < 0 ? place + depth : place);
+          ASSERT_EQ(Get(out.tensor, i), hot ? 5 : 2) << NameOf(type) << " " << depth << " " << axis;
+        });
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace belay::ops

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -177,12 +178,15 @@ struct OneHotBody {
   int64_t depth, step, bytes;
   int64_t value_offsets[2];
   int bindings[4];  // out, index, on, off
+  int64_t out_at = 0,
+          whole = 0;  // the result and its elements, where all are filled first; 0: a row at a time
 
   void operator()(const Frame& frame) const {
     const std::span<int64_t> places = index.Read(frame, bindings[1]);
     const char* on = frame.at[bindings[2]] + value_offsets[0];
     const char* off = frame.at[bindings[3]] + value_offsets[1];
     char* base[2] = {reinterpret_cast<char*>(places.data()), frame.at[bindings[0]] + nest.offset(1)};
+    if (whole > 0) return Whole(base, frame.at[bindings[0]] + out_at, on, off);
     nest.WalkAll(
         base,
         [&](char** at, int64_t n) {
@@ -197,6 +201,30 @@ struct OneHotBody {
             if (!across) MoveRow(to, step, off, 0, depth, bytes);
             if (place < 0) place += depth;
             if (place >= 0 && place < depth) MoveRow(to + place * step, bytes, on, bytes, 1, bytes);
+          }
+        },
+        [] {});
+  }
+
+  void Whole(char* const* base, char* out, const char* on, const char* off) const {
+    constexpr int64_t kPiece = 64 * 1024;
+    ParallelFor(whole, kPiece, [&](int64_t begin, int64_t end) {
+      MoveRow(out + begin * bytes, bytes, off, 0, end - begin, bytes);
+    });
+    nest.WalkAll(
+        base,
+        [&](char** at, int64_t n) {
+          for (int64_t i = 0; i < n; ++i) {
+            int64_t place;
+            std::memcpy(&place, at[0] + i * nest.step(0), sizeof(place));
+            if (place < 0) place += depth;
+            if (place < 0 || place >= depth) continue;
+            char* to = at[1] + i * nest.step(1) + place * step;
+            if (bytes == 4) {
+              std::memcpy(to, on, 4);
+            } else {
+              std::memcpy(to, on, static_cast<size_t>(bytes));
+            }
           }
         },
         [] {});
@@ -435,6 +463,12 @@ void PlanOneHot(Plan& plan, const Operand& index, int axis, const Operand& on, c
   body.bindings[1] = index.binding;
   body.bindings[2] = on.binding;
   body.bindings[3] = off.binding;
+  // Filling runs that are this short takes longer than coming back for the ones.
+  constexpr int64_t kShortRun = 512;
+  const bool across = std::abs(body.nest.step(1)) < std::abs(body.step);
+  const int64_t run = body.bytes * (across ? body.nest.row() : body.depth);
+  if (run < kShortRun && SameLayout(to.shape, to.strides, PackedStrides(to.shape)))
+    body.whole = to.count(), body.out_at = OffsetOf(to);
   plan.SetCost(100 + static_cast<uint64_t>(to.count()));
   plan.SetBody(body);
 }

@@ -13,6 +13,7 @@
 #include "ops/pipeline.h"
 #include "ops/reduce/byte_loops.h"
 #include "ops/reduce/column_fold.h"
+#include "ops/through.h"
 
 namespace belay::ops {
 namespace {
@@ -553,12 +554,51 @@ bool PlanSingles(Plan& plan, const Reduction& how, DType type, const Operand& se
   return true;
 }
 
+// The dimensions that are folded and lie innermost without one between that stays; 0 where they are all, or
+// where what lies from them on is long.
+uint32_t InnerFolds(const Shape& shape, uint32_t mask) {
+  constexpr int64_t kShort = 64;
+  uint32_t inner = 0;
+  int64_t size = 1;
+  bool apart = false;
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    if (shape[d] == 1) continue;
+    const bool folded = (mask >> d & 1) != 0;
+    if (folded && apart) return size <= kShort ? inner : 0;
+    if (folded) inner |= 1u << d;
+    apart = inner != 0 && !folded;
+    if (!apart) size *= shape[d];
+  }
+  return 0;
+}
+
+// The largest or least over dimensions that lie apart, those that are near each other in memory first: it
+// does not matter in which order they are compared.
+bool PlanInTurn(Plan& plan, const Reduction& how, DType type, const Operand& self, uint32_t mask,
+                const Operand& out) {
+  constexpr int64_t kMany = 4096;
+  const bool ordered = how.fold == Fold::kMax || how.fold == Fold::kMin;
+  const uint32_t inner = ordered && how.finish == Finish::kNone ? InnerFolds(self.shape(), mask) : 0;
+  if (inner == 0 || self.dtype() != type || self.tensor->count() < kMany) return false;
+  Shape between = self.shape();
+  for (int d = 0; d < between.rank(); ++d) {
+    if ((inner >> d & 1) != 0) between[d] = 1;
+  }
+  PlanThrough(
+      plan, tensor::PackedOf(type, between), {&self}, out,
+      [&](Plan& part, const auto& in, const Operand& to) { PlanReduce(part, how, type, in[0], inner, to); },
+      [&](Plan& part, const auto&, const Operand& from, const Operand& to) {
+        PlanReduce(part, how, type, from, mask, to);
+      });
+  return true;
+}
+
 }  // namespace
 
 void PlanReduce(Plan& plan, const Reduction& reduction, DType type, const Operand& self, uint32_t mask,
                 const Operand& out) {
   if (out.tensor->empty() || PlanSingles(plan, reduction, type, self, mask, out) ||
-      PlanBytes(plan, reduction, type, self, mask, out))
+      PlanBytes(plan, reduction, type, self, mask, out) || PlanInTurn(plan, reduction, type, self, mask, out))
     return;
   switch (ComputeType(type)) {
     case DType::kF32:

@@ -307,6 +307,30 @@ TEST(Folds, OuterAndLastDimensions) {
   }
 }
 
+// Dimensions that lie apart, short ones near each other in memory.
+TEST(Folds, LargestOverDimensionsThatLieApart) {
+  const testing::InPieces pieces;
+  std::mt19937 rng(17);
+  for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kI64, DType::kF16}) {
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+      const Shape shape = {31, 2, 23, 3, 4};
+      Sample in(type, shape, layout), out(type, {31, 23, 4});
+      in.Randomise(rng, 100);
+      PlanRef plan = testing::NewPlan();
+      const Operand self = in.BoundTo(*plan, Access::kRead, "self");
+      const int64_t dims[] = {1, 3};
+      kernels::Amax(*plan, type, self, dims, false, out.BoundTo(*plan, Access::kWrite, "out"));
+      testing::RunPlan(*plan);
+      reference::ForEach({31, 23, 4}, [&](const Shape& i) {
+        Real largest = reference::Get(in.tensor, {i[0], 0, i[1], 0, i[2]});
+        for (int64_t k = 0; k < 6; ++k)
+          largest = std::max(largest, reference::Get(in.tensor, {i[0], k / 3, i[1], k % 3, i[2]}));
+        ASSERT_EQ(reference::Get(out.tensor, i), largest) << NameOf(type) << " " << i.ToString();
+      });
+    }
+  }
+}
+
 TEST(Folds, OfSingleElements) {
   std::mt19937 rng(16);
   for (DType type : {DType::kF32, DType::kF16, DType::kI64, DType::kI8}) {
