@@ -129,23 +129,26 @@ struct DeformBody {
   Corners CornersOf(const Frame& frame, int64_t here, int64_t tap, int64_t down_from,
                     int64_t right_from) const {
     const float* offset = At(frame, args.offset) + tap * 2 * plane() + here;
+    const int64_t nowhere = x[2] * x[3];
     const float y = static_cast<float>(down_from) + offset[0],
                 along = static_cast<float>(right_from) + offset[plane()];
-    Corners corners{};
-    std::fill_n(corners.at, 4, x[2] * x[3]);
     // Nothing else is in reach of a pixel. NaN is not.
     if (!(y > -1 && y < static_cast<float>(x[2]) && along > -1 && along < static_cast<float>(x[3])))
-      return corners;
+      return {{nowhere, nowhere, nowhere, nowhere}, {}};
     const float mask = has_mask ? At(frame, args.mask)[tap * plane() + here] : 1;
     const int64_t top = Floor(y), left = Floor(along);
     const float down = y - static_cast<float>(top), right = along - static_cast<float>(left);
-    for (int c = 0; c < 4; ++c) {
-      const int64_t row = top + c / 2, column = left + c % 2;
-      if (row < 0 || row >= x[2] || column < 0 || column >= x[3]) continue;
-      corners.at[c] = row * x[3] + column;
-      corners.weight[c] = (c / 2 == 0 ? 1 - down : down) * (c % 2 == 0 ? 1 - right : right) * mask;
-    }
-    return corners;
+    // Without branches: where the displaced taps end nobody foresees.
+    const bool above = top >= 0, below = top + 1 < x[2], before = left >= 0, behind = left + 1 < x[3];
+    const int64_t first = top * x[3] + left;
+    const auto at = [&](bool inside, int64_t pixel) { return inside ? pixel : nowhere; };
+    const auto share = [&](bool inside, float rows, float columns) {
+      return inside ? rows * columns * mask : 0.0f;
+    };
+    return {{at(above & before, first), at(above & behind, first + 1), at(below & before, first + x[3]),
+             at(below & behind, first + x[3] + 1)},
+            {share(above & before, 1 - down, 1 - right), share(above & behind, 1 - down, right),
+             share(below & before, down, 1 - right), share(below & behind, down, right)}};
   }
 };
 
