@@ -17,6 +17,7 @@
 #include "base/room.h"
 #include "runtime/callback_pool.h"
 #include "runtime/context.h"
+#include "runtime/engine.h"
 #include "runtime/host_call.h"
 #include "runtime/in_flight.h"
 
@@ -242,6 +243,8 @@ void ProcessReport(int64_t deadline_ns) {
   if (deadline_ns < 0) {
     mailbox->more.wait(guard, over);
   } else if (!mailbox->more.wait_for(guard, std::chrono::nanoseconds(deadline_ns - NowNs()), over)) {
+    // A thread that asks again and again is not silent, and what it asks for has to come.
+    if (rt::TheEngine().explores()) rt::TheEngine().AskedInVain();
     Fail(codes::kRtWaitTimeout, "callback-none",
          "no callback became due within the time limit; call again to go on waiting");
   }

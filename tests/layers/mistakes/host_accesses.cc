@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <future>
 #include <thread>
 
 #include "mistakes.h"
@@ -318,4 +319,27 @@ MISTAKE(BytesMoveInWhatIsBeingUploaded, "race") {
   if (mended) Wait(a);
   std::memmove(static_cast<char*>(pinned) + 8, pinned, kBytes - 8);  // [2]
   Wait(a);
+}
+
+// A thread of the program takes callbacks, and asks for the next again and again.
+MISTAKE(ASubscribedCallbackComesTooEarly, "race") {
+  std::atomic<bool> stop = false;
+  std::promise<void> done;
+  std::thread reporter([&] {
+    while (!stop) aclrtProcessReport(1);
+  });
+  OK(aclrtSubscribeReport(reporter.native_handle(), a));
+  const auto call_back = [&] {
+    OK(aclrtLaunchCallback([](void* promise) { static_cast<std::promise<void>*>(promise)->set_value(); },
+                           &done, ACL_CALLBACK_BLOCK, a));
+  };
+  if (!mended) call_back();
+  Copy(pinned, x, a);  // [1]
+  if (mended) call_back();
+  done.get_future().wait();
+  host[0] = At(0, pinned);  // [2]
+  Wait(a);
+  OK(aclrtUnSubscribeReport(reporter.native_handle(), a));
+  stop = true;
+  reporter.join();
 }
