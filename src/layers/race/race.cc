@@ -356,11 +356,12 @@ void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
   TellUsers({serial, block.base, block.base + block.bytes}, call,
             [&](const Site& user, bool writes, const layers::Place& used, const std::string& here) {
               const std::string stream = "stream " + std::to_string(user.stream);
+              std::vector<layers::Place> places{{"freed by " + call, layers::ThisStack(), here}, used};
+              AddOrigin(blocks_.Of(block.base), "allocated by ", &places);
               return layers::Report{"free-while-used",
                                     call + " of a block of " + std::to_string(block.bytes) + " bytes that " +
                                         stream + (writes ? " writes" : " reads"),
-                                    {{"freed by " + call, layers::ThisStack(), here}, used},
-                                    "wait for " + stream + " before the block is freed"};
+                                    places, "wait for " + stream + " before the block is freed"};
             });
 }
 
@@ -580,6 +581,11 @@ std::string Mend(const Site& first, const Site& second) {
 
 }  // namespace
 
+void Race::AddOrigin(const std::optional<Origin>& origin, const char* how,
+                     std::vector<layers::Place>* places) const {
+  if (origin) places->push_back({std::string(how) + core_.call_name(origin->call), origin->stack, {}, true});
+}
+
 // Also the places where that memory was allocated, and given out of a pool.
 std::string Race::WhereIs(const Bytes& bytes, std::vector<layers::Place>* origins) const {
   if (Aliases::IsMemory(bytes.block))
@@ -590,15 +596,11 @@ std::string Race::WhereIs(const Bytes& bytes, std::vector<layers::Place>* origin
     where +=
         ", " + std::to_string(bytes.begin - base) + " bytes into a " + what + " of " + std::to_string(size);
   };
-  const auto come_from = [&](const std::optional<Origin>& origin, const char* how) {
-    if (origin)
-      origins->push_back({std::string(how) + core_.call_name(origin->call), origin->stack, {}, true});
-  };
   const std::optional<Origin> region = regions_.Of(bytes.begin);
   if (region) add("region", region->base, region->bytes);
   if (block.base != 0) add("block", block.base, block.bytes);
-  come_from(region, "given out by ");
-  come_from(blocks_.Of(bytes.begin), "allocated by ");
+  AddOrigin(region, "given out by ", origins);
+  AddOrigin(blocks_.Of(bytes.begin), "allocated by ", origins);
   return where;
 }
 

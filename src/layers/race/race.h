@@ -134,6 +134,8 @@ class Race final : public rt::Observer {
   void Follow(const rt::Task& task, const Touches& touches, bool judge, const Spot& spot);
   const Undefined::Block* UndefinedOf(const rt::Task& task, const Touches& touches, size_t* bytes) const;
   bool Tell(const Conflict& conflict, uint32_t second, const Spot& spot);
+  void AddOrigin(const std::optional<Origin>& origin, const char* how,
+                 std::vector<layers::Place>* places) const;
   std::string WhereIs(const Bytes& bytes, std::vector<layers::Place>* origins) const;
   bool Report(const Conflict& conflict, const Site& first, const Site& second, const Spot& spot);
   uint32_t SiteOf(const rt::Task& task, uint32_t stream);
