@@ -39,7 +39,8 @@ NO_DIFFERENCE = {
 }
 # Whose own threads decide whether the wrong twin makes a difference, so that a run says nothing of orders.
 THREADS_DECIDE = {"ATimeoutIsIgnored", "TheGateOpensBeforeTheStore", "TheGateOpensBeforeTheUpload",
-                  "AThreadStoresForAFunctionThatGoesOn"}
+                  "AThreadStoresForAFunctionThatGoesOn", "ASubscribedCallbackComesTooEarly",
+                  "TheTimeoutOfAnEventIsIgnored"}
 # Needs what belay check puts before the program.
 UNDER_CHECK_ONLY = {"AHandlerOfTheProgramStays"}
 
