@@ -32,6 +32,9 @@ class FloatPieces {
 
     bool present() const { return at_ != nullptr; }
     bool are_floats() const { return type_ == DType::kF32; }
+    bool are(DType type) const { return type_ == type; }
+    // Of all of them, which are halves of floats.
+    const uint16_t* halves() const { return reinterpret_cast<const uint16_t*>(at_); }
     // Of all of them, which are floats.
     float* floats() const { return reinterpret_cast<float*>(at_); }
     void Copy(int64_t first, int64_t n, float* to) const {

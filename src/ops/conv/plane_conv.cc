@@ -269,6 +269,7 @@ bool MayStayPlanes(const ConvArgs& args, const ConvGeometry& g) {
     seen.taps *= (g.kernel[d] + step - 1) / step;
     if (d > 0) seen.places *= (g.out[d] + step - 1) / step;
   }
+  if (!g.transposed && HalvesFillVectors(args, g)) return false;
   if (PaysInPhases(g, MultipliesHalves(args))) return false;
   return FewAreSeen(seen);
 }

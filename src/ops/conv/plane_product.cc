@@ -60,15 +60,16 @@ bool PaysAsPlanes(int64_t in_channels, int64_t out_channels, int64_t pixels) {
   return pixels >= kManyPixels && in_channels * out_channels <= kFewChannels * (in_channels + out_channels);
 }
 
+bool HalvesFillVectors(const ConvArgs& args, const ConvGeometry& g) {
+  constexpr int64_t kVector = 16;
+  return MultipliesHalves(args) && std::min(g.in_channels, g.out_channels) / g.groups >= kVector;
+}
+
 bool IsPlaneProduct(const ConvArgs& args, const ConvGeometry& g) {
   for (int d = 0; d < 3; ++d) {
     if (g.kernel[d] != 1 || g.stride[d] != 1 || g.before[d] != 0 || g.in[d] != g.out[d]) return false;
   }
-  // Where these products are twice as fast, turning pays sooner.
-  constexpr int64_t kManyHalves = 48;
-  const bool halves =
-      MultipliesHalves(args) && std::min(g.in_channels, g.out_channels) / g.groups >= kManyHalves;
-  return !g.transposed && !args.exact && !args.bf16 && !halves && !IsDeep(g) &&
+  return !g.transposed && !args.exact && !args.bf16 && !HalvesFillVectors(args, g) && !IsDeep(g) &&
          PaysAsPlanes(g.in_channels / g.groups, g.out_channels / g.groups, PlaneSize(g)) && LieAsPlanes(args);
 }
 

@@ -8,6 +8,9 @@ namespace belay::ops {
 // Whether turning planes and back would take a good part of the time of the product.
 bool PaysAsPlanes(int64_t in_channels, int64_t out_channels, int64_t pixels);
 
+// Whether they are of BFLOAT16 and fill vectors: products of these are twice as fast, and turning pays.
+bool HalvesFillVectors(const ConvArgs& args, const ConvGeometry& geometry);
+
 // Images whose channels come first, FLOAT or rounded to less, with at most a clip behind. Others are turned.
 bool IsPlaneProduct(const ConvArgs& args, const ConvGeometry& geometry);
 

@@ -124,6 +124,39 @@ struct WeightGradientBody {
     cut.EachSeen(piece, depth, [&](const GradientCut::Rows& rows) { x.Turn(from, rows, lanes, width, to); });
   }
 
+  // The same as pairs, for the channels of a group's gradient from one on.
+  void PairGrad(const FloatPieces::Elements& by, int64_t piece, int64_t first, float* to) const {
+    const int64_t count = cut.positions() * kGradientRows;
+    for (int64_t c = 0; c < units.out_each; c += kGradientRows, to += count) {
+      const PanelSource::Lanes lanes = grad.From(first + c, std::min(kGradientRows, units.out_each - c));
+      if (!grad.HasHalves(by, lanes)) {
+        LoadGrad<kGradientRows>(by, piece, first + c, lanes.count, to);
+        loops.pair_up(to, count, kGradientRows);
+        continue;
+      }
+      uint16_t* halves = reinterpret_cast<uint16_t*>(to) + count;
+      if (lanes.count < kGradientRows) std::fill_n(halves, count, uint16_t{0});
+      cut.EachGradient(piece, [&](const GradientCut::Rows& rows) {
+        grad.TurnHalves(by, rows, lanes, kGradientRows, halves);
+      });
+      loops.pair_halves(to, count, kGradientRows);
+    }
+  }
+
+  void PairPixels(const FloatPieces::Elements& from, int64_t piece, int64_t depth,
+                  const PanelSource::Lanes& lanes, int64_t width, float* to) const {
+    const int64_t count = cut.pixels() * width, step = cut.step() * width;
+    if (!x.HasHalves(from, lanes)) {
+      LoadPixels(from, piece, depth, lanes, width, to);
+      return loops.pair_up(to, count, step);
+    }
+    uint16_t* halves = reinterpret_cast<uint16_t*>(to) + count;
+    if (lanes.count < width) std::fill_n(halves, count, uint16_t{0});
+    cut.EachSeen(piece, depth,
+                 [&](const GradientCut::Rows& rows) { x.TurnHalves(from, rows, lanes, width, halves); });
+    loops.pair_halves(to, count, step);
+  }
+
   // Sums [tap][tile][row][channel] of a panel.
   void AddDense(const FloatPieces::Elements& from, const FloatPieces::Elements& by, int64_t block,
                 int64_t piece, bool first_piece, double* sums, const GradientScratch& scratch) const {
@@ -132,17 +165,12 @@ struct WeightGradientBody {
     const int64_t count = std::min(kGradientPanel, units.in_each - channel);
     const int64_t width = WidthOf(channel), taps = cut.plane_taps(), rows = cut.rows();
     const PanelSource::Lanes lanes = x.From(group * units.in_each + channel, count);
-    const int64_t positions =
-        LoadGrad<kGradientRows>(by, piece, group * units.out_each, units.out_each, scratch.grad);
-    if (loops.by_pairs) {
-      for (int64_t tile = 0; tile < units.tiles(); ++tile) {
-        loops.pair_up(scratch.grad + tile * cut.positions() * kGradientRows, positions * kGradientRows,
-                      kGradientRows);
-      }
-    }
+    loops.by_pairs
+        ? PairGrad(by, piece, group * units.out_each, scratch.grad)
+        : void(LoadGrad<kGradientRows>(by, piece, group * units.out_each, units.out_each, scratch.grad));
     for (int64_t depth = 0; depth < g.kernel[0]; ++depth) {
-      LoadPixels(from, piece, depth, lanes, width, scratch.pixels);
-      if (loops.by_pairs) loops.pair_up(scratch.pixels, cut.pixels() * width, cut.step() * width);
+      loops.by_pairs ? PairPixels(from, piece, depth, lanes, width, scratch.pixels)
+                     : LoadPixels(from, piece, depth, lanes, width, scratch.pixels);
       for (int64_t tap = 0; tap < taps; ++tap)
         scratch.taps[tap] = cut.SeenBy(piece, depth, tap, scratch.rows + tap * rows);
       for (int64_t tile = 0; tile < units.tiles(); ++tile) {

@@ -128,6 +128,24 @@ void PairUp(float* values, int64_t count, int64_t step) {
   for (; i < count; ++i) bits[i] = bits[i] >> 16 | (i < count - step ? bits[i + step] & 0xffff0000u : 0u);
 }
 
+// What is written ends where what is still to be read begins, or before.
+void PairHalves(float* values, int64_t count, int64_t step) {
+  const hn::RebindToUnsigned<Few> d;
+  const hn::Rebind<uint16_t, Few> halves;
+  auto* bits = reinterpret_cast<uint32_t*>(values);
+  const uint16_t* from = reinterpret_cast<const uint16_t*>(values) + count;
+  int64_t i = 0;
+  for (; i + kFew <= count - step; i += kFew) {
+    const auto first = hn::PromoteTo(d, hn::LoadU(halves, from + i));
+    const auto second = hn::PromoteTo(d, hn::LoadU(halves, from + i + step));
+    hn::StoreU(hn::Or(first, hn::ShiftLeft<16>(second)), d, bits + i);
+  }
+  for (; i < count; ++i) {
+    const uint32_t second = i < count - step ? from[i + step] : 0u;
+    bits[i] = from[i] | second << 16;
+  }
+}
+
 bool AllFinite(const float* values, int64_t count) {
   const Few d;
   auto probe = hn::Zero(d);  // an infinity or NaN less itself is NaN
@@ -148,10 +166,11 @@ BELAY_SIMD_EXPORT(AddOuter);
 BELAY_SIMD_EXPORT(AddLanes);
 BELAY_SIMD_EXPORT(AllFinite);
 BELAY_SIMD_EXPORT(PairUp);
+BELAY_SIMD_EXPORT(PairHalves);
 
 WeightGradientLoops BestWeightGradientLoops(bool bf16) {
   WeightGradientLoops loops{BELAY_SIMD_CALL(AddOuter), BELAY_SIMD_CALL(AddLanes), BELAY_SIMD_CALL(AllFinite),
-                            BELAY_SIMD_CALL(PairUp)};
+                            BELAY_SIMD_CALL(PairUp), BELAY_SIMD_CALL(PairHalves)};
   if (bf16) TakePairs(loops);
   return loops;
 }

@@ -34,6 +34,8 @@ struct WeightGradientLoops {
   bool (*all_finite)(const float* values, int64_t count);  // a multiple of kGradientLanes
   // Each number of BFLOAT16 becomes a pair, of it and of that which is `step` elements behind it.
   void (*pair_up)(float* values, int64_t count, int64_t step);
+  // The same where the numbers are halves of floats, which lie in the second half of the room for the pairs.
+  void (*pair_halves)(float* values, int64_t count, int64_t step);
   bool by_pairs = false;  // how add_outer wants both of its factors
 };
 

@@ -24,6 +24,26 @@ void PanelSource::Turn(const FloatPieces::Elements& from, const GradientCut::Row
   }
 }
 
+void PanelSource::TurnHalves(const FloatPieces::Elements& from, const GradientCut::Rows& whole,
+                             const Lanes& lanes, int64_t width, uint16_t* to) const {
+  GradientCut::Rows rows = whole;
+  if (rows.width == rows.from_step && rows.width == rows.to_step) rows.width *= rows.rows, rows.rows = 1;
+  const uint16_t* first = from.halves() + rows.image * channels_ * plane_ + rows.from + lanes.at[0];
+  // A processor does not foresee so many rows at once.
+  constexpr int64_t kPart = 64, kLine = 32;
+  const int64_t ahead = rows.rows > 1 ? 2 * rows.from_step : kPart;
+  for (int64_t y = 0; y < rows.rows; ++y) {
+    for (int64_t i = 0; i < rows.width; i += kPart) {
+      const uint16_t* part = first + y * rows.from_step + i;
+      const int64_t n = std::min(kPart, rows.width - i);
+      for (int64_t lane = 0; lane < lanes.count; ++lane) {
+        for (int64_t k = 0; k < n; k += kLine) __builtin_prefetch(part + lane * plane_ + ahead + k);
+      }
+      ops::TurnHalves(part, plane_, to + (rows.to + y * rows.to_step + i) * width, width, lanes.count, n);
+    }
+  }
+}
+
 void PanelSource::TurnTile(const FloatPieces::Elements& from, const GradientCut::Rows& rows,
                            const Lanes& lanes, int64_t width, float* to) const {
   const int64_t image = rows.image * channels_ * plane_ + rows.from * folded_, each = rows.rows * rows.width;

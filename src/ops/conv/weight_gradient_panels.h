@@ -45,6 +45,14 @@ class PanelSource {
   void Turn(const FloatPieces::Elements& from, const GradientCut::Rows& rows, const Lanes& lanes,
             int64_t width, float* to) const;
 
+  // The same of halves of floats, which stay what they are; where the elements are such, and the lanes
+  // neighbours.
+  bool HasHalves(const FloatPieces::Elements& from, const Lanes& lanes) const {
+    return from.are(DType::kBF16) && lanes.neighbours;
+  }
+  void TurnHalves(const FloatPieces::Elements& from, const GradientCut::Rows& rows, const Lanes& lanes,
+                  int64_t width, uint16_t* to) const;
+
  private:
   // So many that each lane of a panel has its part of a tile that stays in the nearest cache.
   static constexpr int64_t kTile = 256;

@@ -165,36 +165,42 @@ void StoreTransposed(DType type, const float* from, char* to, int64_t batch, int
            });
 }
 
-// Rows and columns that fill a square at least: the last squares may begin before those in front of them end.
-static void TurnLines(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t rows,
-                      int64_t columns) {
+void TurnHalves(const uint16_t* from, int64_t from_step, uint16_t* to, int64_t to_step, int64_t rows,
+                int64_t columns) {
   constexpr int64_t kBytes = sizeof(uint16_t);
+  const int64_t least = std::min(rows, columns);
+  if (least < Square<uint16_t>::kSide) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) to[c * to_step + r] = from[r * from_step + c];
+    }
+    return;
+  }
+  const auto at = [&](int64_t r, int64_t c) {
+    return reinterpret_cast<const char*>(from + r * from_step + c);
+  };
+  const auto place = [&](int64_t r, int64_t c) { return reinterpret_cast<char*>(to + c * to_step + r); };
+  if (least < kHalfSquare) {
+    return TurnBySquares<uint16_t>(at(0, 0), from_step * kBytes, place(0, 0), to_step * kBytes, rows,
+                                   columns);
+  }
   const TurnHalfSquare turn = BestTurnHalfSquare();
+  // The last squares may begin before those in front of them end.
   for (int64_t i = 0; i < rows; i += kHalfSquare) {
     const int64_t r = std::min(i, rows - kHalfSquare);
     for (int64_t k = 0; k < columns; k += kHalfSquare) {
       const int64_t c = std::min(k, columns - kHalfSquare);
-      turn(from + r * from_step + c * kBytes, from_step, to + c * to_step + r * kBytes, to_step);
+      turn(at(r, c), from_step * kBytes, place(r, c), to_step * kBytes);
     }
   }
 }
 
 void TransposeHalves(const char* from, char* to, int64_t batch, int64_t rows, int64_t columns) {
-  constexpr int64_t kBytes = sizeof(uint16_t);
+  const auto* source = reinterpret_cast<const uint16_t*>(from);
+  auto* target = reinterpret_cast<uint16_t*>(to);
   EachPart(batch, rows, columns,
            [&](int64_t image, int64_t row, int64_t height, int64_t column, int64_t width, float*) {
-             const char* source = from + (image + row * columns + column) * kBytes;
-             char* target = to + (image + column * rows + row) * kBytes;
-             if (std::min(height, width) >= kHalfSquare) {
-               return TurnLines(source, columns * kBytes, target, rows * kBytes, height, width);
-             }
-             if (std::min(height, width) >= Square<uint16_t>::kSide) {
-               return TurnBySquares<uint16_t>(source, columns * kBytes, target, rows * kBytes, height, width);
-             }
-             for (int64_t r = 0; r < height; ++r) {
-               for (int64_t c = 0; c < width; ++c)
-                 std::memcpy(target + (c * rows + r) * kBytes, source + (r * columns + c) * kBytes, kBytes);
-             }
+             TurnHalves(source + image + row * columns + column, columns,
+                        target + image + column * rows + row, rows, height, width);
            });
 }
 
