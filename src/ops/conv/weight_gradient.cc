@@ -226,6 +226,14 @@ struct WeightGradientBody {
     return lanes;
   }
 
+  static void AddTo(double* totals, const double* sums, int64_t count) {
+    if (count == kGradientPanel) {  // in vectors
+      for (int64_t i = 0; i < kGradientPanel; ++i) totals[i] += sums[i];
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
+  }
+
   // The weights [input channel][tap] of an output channel.
   void Gather(const Frame& frame, int64_t o, float* to) const {
     const int64_t channels = units.in_each / cut.folded(), taps = units.taps * cut.folded();
@@ -234,10 +242,12 @@ struct WeightGradientBody {
       int64_t channel = 0, along = 0;
       for (int64_t c = 0; c < units.in_each;) {
         const double* sums = SumsOf(frame, o, tap, c);
-        for (const int64_t end = std::min(units.in_each, c + together); c < end; ++c, ++sums) {
-          double sum = 0;
-          for (int64_t slice = 0; slice < units.slices; ++slice) sum += sums[slice * units.sums_each];
-          to[channel * taps + tap * cut.folded() + along] = static_cast<float>(sum);
+        double totals[kGradientPanel] = {};
+        const int64_t count = std::min(units.in_each - c, together);
+        for (int64_t slice = 0; slice < units.slices; ++slice, sums += units.sums_each)
+          AddTo(totals, sums, count);
+        for (int64_t i = 0; i < count; ++i, ++c) {
+          to[channel * taps + tap * cut.folded() + along] = static_cast<float>(totals[i]);
           if (++channel == channels) channel = 0, ++along;
         }
       }
