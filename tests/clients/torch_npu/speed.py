@@ -119,7 +119,11 @@ def replay_of(step):
     graph = torch.npu.NPUGraph()
     with torch.npu.graph(graph):
         step()
-    return graph.replay
+
+    def replay():
+        graph.replay()
+    replay.of = step  # lives as long: the graph reads what the step holds
+    return replay
 
 
 def step_of(model, data, loss_of, device: str, half: bool, captured: bool = False):
