@@ -196,3 +196,20 @@ def packed_with_sinks(**changes) -> tuple:
 
 def mask(*shape) -> Tensor:
     return t(*shape, dtype='bool')
+
+
+def added(bias=None, dtype=0, to=t(3, dtype='i32'), first=0, listed=1):
+    return ('GroupedMatmulFinalizeRoutingWeightNz', t(3, 8, dtype='i8'), t(1, 8, 4, dtype='i8'), t(1, 4), bias, None, t(1, dtype='i64'),
+            t(1, 4, dtype='bf16'), None, to, dtype, 1.0, first, False, False, listed, o(2, 4))
+
+
+def looked_up(query=t(2, 2, 1, 4, dtype='f16'), key=t(2, 3, 1, 4, dtype='f16'), layouts=(b'BSND', b'BSND'), sparse=3,
+              tokens=(2 ** 63 - 1, 2 ** 63 - 1), pages=None, values=o(2, 2, 1, 2, dtype='f16')):
+    return ('LightningIndexer', query, key, t(2, 2, 1, dtype='f16'), None, None, pages, *layouts, 2, sparse, *tokens, True,
+            o(2, 2, 1, 2, dtype='i32'), values)
+
+
+def sparse_flash(value=t(2, 3, 1, 4, dtype='f16'), chosen=t(2, 2, 1, 2, dtype='i32'), rope=t(2, 2, 1, 2, dtype='f16'), mode=2, sums=False):
+    return ('SparseFlashAttention', t(2, 2, 1, 4, dtype='f16'), t(2, 3, 1, 4, dtype='f16'), value, chosen, None, None, None, rope,
+            t(2, 3, 1, 2, dtype='f16'), 1.0, 1, b'BSND', b'BSND', 3, 2 ** 63 - 1, 2 ** 63 - 1, mode, sums, o(2, 2, 1, 4, dtype='f16'), None,
+            None)

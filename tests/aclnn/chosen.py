@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 
 from cases import Case, Table, Want
+from experts import divided
+from linear import in_tiles
 from values import Random, Tensor, exact, given
 
 TABLE = Table('chosen')
@@ -122,3 +124,29 @@ def sparse_flash(r: Random, form) -> Case:
     if returns:
         wants |= {at + 1: Want(most.reshape(sums), 4.0, loose=4), at + 2: Want(total.reshape(sums), 4.0, loose=4)}
     return Case(arguments, wants)
+
+
+@TABLE.case('GroupedMatmulFinalizeRoutingWeightNz', without='shape')
+def added_rows(r: Random, form) -> Case:
+    groups, m, k, n, tokens = r.int(1, 4), r.size(0, 9), r.int(1, 20), r.int(1, 40), r.int(1, 6)
+    sizes, listed = divided(r, r.int(0, m), groups), r.int(0, 1)
+    x, w = r.rng.integers(-128, 128, (m, k)), r.rng.integers(-128, 128, (groups, k, n))
+    by, token = r.tensor('f32', (groups, n), -1e-2, 1e-2), r.pick([None, r.tensor('f32', (m,), -1, 1)])
+    logit, to = r.pick([None, r.tensor('f32', (m,), -1, 1)]), r.rng.integers(0, tokens, (m,))
+    rows = r.int(1, tokens)
+    shared, first, weight = r.pick([None, r.tensor('bf16', (rows, n), -1, 1)]), r.int(0, tokens - rows), r.pick([1.0, 0.5])
+    out, size = np.zeros((tokens, n)), np.full((tokens, n), 0.01)
+    if shared:
+        out[first:first + rows] = weight * shared.data.astype(np.float64)
+    size += np.abs(out)
+    for row, group in enumerate(np.repeat(np.arange(groups), sizes)):
+        term = (x[row] @ w[group]) * by.data.astype(np.float64)[group]
+        for factor in (token, logit):
+            term = term * (1 if factor is None else float(factor.data[row]))
+        out[to[row]] += term
+        size[to[row]] += np.abs(term)
+    numbers = given(np.array(sizes if listed else np.cumsum(sizes)), 'i64')
+    turns = [r.chance(0.2), r.chance(0.2)]
+    x, w = (given(a.swapaxes(-1, -2) if t else a, 'i8') for a, t in zip((x, w), turns))
+    return Case([x, in_tiles(r, w), by, None, token, numbers, shared, logit, given(to, r.pick(['i32', 'i64'])), 0, weight, first, *turns,
+                 listed, Tensor('f32', out.shape)], {15: Want(out, size, loose=6)})

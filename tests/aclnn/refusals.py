@@ -5,9 +5,9 @@ import numpy as np
 
 import errors
 from binding import BAD_ARGUMENT, INDEX_FAULT, NULL_ARGUMENT
-from calls import (HALF, IMAGE, LORA, NONE, ONE, PACKED, PAGES, SMALL, SMALL_PACKED, STATES, attention, blocks, bytes_in_groups,
-                   class_loss, delta, dequantised, gated, gating, groups, latent, layers, mask, nz, o, packed, packed_with_sinks, ring, routing, served,
-                   sloped, small_weights, t)
+from calls import (HALF, IMAGE, LORA, NONE, ONE, PACKED, PAGES, SMALL, SMALL_PACKED, STATES, added, attention, blocks, bytes_in_groups,
+                   class_loss, delta, dequantised, gated, gating, groups, latent, layers, looked_up, mask, nz, o, packed,
+                   packed_with_sinks, ring, routing, served, sloped, small_weights, sparse_flash, t)
 from cases import Call, Case
 from values import Scalar, Tensor, given
 
@@ -67,18 +67,6 @@ ATTENTION = [
     ('angles of other sizes', packed_with_sinks(query_rope=t(5, 2, 2), key_rope=t(7, 1, 3))),
     ('another layout of the numbers', packed_with_sinks(numbers=b'TND')),
 ]
-def looked_up(query=t(2, 2, 1, 4, dtype='f16'), key=t(2, 3, 1, 4, dtype='f16'), layouts=(b'BSND', b'BSND'), sparse=3,
-              tokens=(2 ** 63 - 1, 2 ** 63 - 1), pages=None, values=o(2, 2, 1, 2, dtype='f16')):
-    return ('LightningIndexer', query, key, t(2, 2, 1, dtype='f16'), None, None, pages, *layouts, 2, sparse, *tokens, True,
-            o(2, 2, 1, 2, dtype='i32'), values)
-
-
-def sparse_flash(value=t(2, 3, 1, 4, dtype='f16'), chosen=t(2, 2, 1, 2, dtype='i32'), rope=t(2, 2, 1, 2, dtype='f16'), mode=2, sums=False):
-    return ('SparseFlashAttention', t(2, 2, 1, 4, dtype='f16'), t(2, 3, 1, 4, dtype='f16'), value, chosen, None, None, None, rope,
-            t(2, 3, 1, 2, dtype='f16'), 1.0, 1, b'BSND', b'BSND', 3, 2 ** 63 - 1, 2 ** 63 - 1, mode, sums, o(2, 2, 1, 4, dtype='f16'), None,
-            None)
-
-
 CALLS = [
     ('gated products of other depths', *gated(weight=[t(2, 3, 6, dtype='i8')])),
     ('an odd number of columns', *gated(weight=[t(2, 4, 5, dtype='i8')], scale=[t(2, 5)])),
@@ -588,6 +576,11 @@ CALLS = [
     ('values of another size', *sparse_flash(value=t(2, 3, 1, 2, dtype='f16'))),
     ('chosen keys of other tokens', *sparse_flash(chosen=t(2, 1, 1, 2, dtype='i32'))),
     ('sums without a place', *sparse_flash(sums=True)),
+    ('a bias of four bits', *added(bias=t(1, 4))),
+    ('results of another type', *added(dtype=1)),
+    ('rows that go nowhere', *added(to=None)),
+    ('shared rows beyond the result', *added(first=2)),
+    ('lists of pairs', *added(listed=2)),
     ('blocks that stand still', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [4], b'TND', 2, 0, 0, o(3, 1, 2, dtype='f16')),
     ('ends before all tokens', 'NsaCompress', t(4, 1, 2, dtype='f16'), t(2, 1, dtype='f16'), [3], b'TND', 2, 1, 0, o(2, 1, 2, dtype='f16')),
     ('an activation of two halves', *layers(name=b'swiglu')),
