@@ -139,16 +139,8 @@ struct SliceWalk {
   }
 };
 
-Shape Without(const Shape& shape, int axis) {
-  Shape rest;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (i != axis) rest.push_back(shape[i]);
-  }
-  return rest;
-}
-
 Constant SliceOf(const HostTensor& whole, int axis, int64_t index) {
-  auto slice = std::make_shared<HostTensor>(whole.dtype(), Without(whole.shape(), axis));
+  auto slice = std::make_shared<HostTensor>(whole.dtype(), WithoutDim(whole.shape(), axis));
   SliceWalk walk(whole, axis);
   for (int64_t o = 0; o < walk.outer; ++o) {
     std::copy_n(whole.data() + o * walk.stride_bytes + index * walk.inner_bytes, walk.inner_bytes,

@@ -89,4 +89,12 @@ Constant RealConstant(double value, DType dtype) {
   return tensor;
 }
 
+Shape WithoutDim(const Shape& shape, int dim) {
+  Shape rest;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (d != dim) rest.push_back(shape[d]);
+  }
+  return rest;
+}
+
 }  // namespace belay::graph

@@ -80,4 +80,6 @@ Constant RealConstant(double value, DType dtype = DType::kF32);  // a scalar
 // Bytes of a packed tensor. Types of less than a byte are packed too.
 size_t PackedBytes(DType dtype, int64_t count);
 
+Shape WithoutDim(const Shape& shape, int dim);
+
 }  // namespace belay::graph

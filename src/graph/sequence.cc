@@ -101,6 +101,29 @@ std::vector<int64_t> PieceSizes(const Node& node, int64_t whole, const Constant&
   return sizes;
 }
 
+// Pieces along the outermost dimension lie one behind the other: they stay where they are. None where that is
+// not so, or where they are not the whole.
+Members PiecesInPlace(const Constant& whole, const std::vector<int64_t>& sizes, int axis) {
+  const Shape& shape = whole->shape();
+  const auto bytes = static_cast<int64_t>(BytesOf(whole->dtype()));
+  int64_t outer = 1, inner = bytes, sum = 0;
+  for (int d = 0; d < shape.rank(); ++d) (d < axis ? outer : inner) *= d == axis ? 1 : shape[d];
+  for (int64_t size : sizes) {
+    if (size < 0 || size > shape[axis]) return {};
+    sum += size;
+  }
+  if (outer != 1 || bytes == 0 || sum != shape[axis]) return {};
+  Members pieces;
+  const std::byte* at = whole->data();
+  for (int64_t size : sizes) {
+    Shape piece = shape;
+    piece[axis] = size;
+    pieces.push_back(std::make_shared<HostTensor>(whole->dtype(), piece, at, whole));
+    at += size * inner;
+  }
+  return pieces;
+}
+
 std::vector<Constant> SplitApart(const Node& node, Inputs inputs, BodyRunner&) {
   Need(node, inputs, 1);
   const Shape& shape = inputs[0]->shape();
@@ -112,14 +135,15 @@ std::vector<Constant> SplitApart(const Node& node, Inputs inputs, BodyRunner&) {
   }
   Constant split = IsGiven(inputs, 1) ? inputs[1] : nullptr;
   std::vector<int64_t> sizes = PieceSizes(node, shape[static_cast<int>(axis)], split);
+  Members pieces = PiecesInPlace(inputs[0], sizes, static_cast<int>(axis));
   Node cut{.name = node.name, .type = "SplitVD", .outputs = static_cast<int>(sizes.size())};
   cut.attributes["size_splits"] = sizes;
   cut.attributes["split_dim"] = axis;
-  std::vector<Constant> pieces = EvaluateNode(cut, inputs.first(1));
+  if (pieces.empty()) pieces = EvaluateNode(cut, inputs.first(1));
   if (split == nullptr && IntOf(node, "keepdims", 1) == 0) {
-    Node drop{.name = node.name, .type = "Squeeze"};
-    drop.attributes["axis"] = std::vector<int64_t>{axis};
-    for (Constant& piece : pieces) piece = EvaluateNode(drop, std::span(&piece, 1))[0];
+    for (Constant& piece : pieces)
+      piece = std::make_shared<HostTensor>(piece->dtype(), WithoutDim(piece->shape(), static_cast<int>(axis)),
+                                           piece);
   }
   return Sequence(std::move(pieces));
 }

@@ -45,6 +45,26 @@ TEST(Sequence, SplitsAndJoins) {
   EXPECT_THAT(stacked->Reals(), ElementsAre(0, 2, 4, 1, 3, 5));
 }
 
+// Those of the outermost dimension are the whole's own bytes, the others copies.
+TEST(Sequence, PiecesOfEveryDimension) {
+  for (int64_t axis : {0, 1, 2}) {
+    for (const bool first_is_one : {false, true}) {
+      const Shape shape = first_is_one ? Shape{1, 4, 3} : Shape{5, 4, 3};
+      const int64_t length = shape[static_cast<int>(axis)];
+      Constant whole = Counting(shape);
+      Constant pieces = Only("SplitToSequence", {whole, IntConstant(2)}, {{"axis", axis}});
+      ASSERT_EQ(LengthOf(pieces), (length + 1) / 2);
+      EXPECT_EQ(Only("ConcatFromSequence", {pieces}, {{"axis", axis}})->Reals(), whole->Reals());
+      Constant rows = Only("SplitToSequence", {whole}, {{"axis", axis}, {"keepdims", int64_t{0}}});
+      const Shape rest = WithoutDim(shape, static_cast<int>(axis));
+      for (int64_t i = 0; i < length; ++i)
+        EXPECT_EQ(Only("SequenceAt", {rows, IntConstant(i)})->shape(), rest);
+      Constant stacked = Only("ConcatFromSequence", {rows}, {{"axis", axis}, {"new_axis", int64_t{1}}});
+      EXPECT_EQ(stacked->Reals(), whole->Reals());
+    }
+  }
+}
+
 TEST(Sequence, ATensorIsNone) { EXPECT_THROW(Only("SequenceLength", {Counting({1})}), Error); }
 
 }  // namespace
