@@ -20,6 +20,10 @@ class RangeOffer final : public Offer {
 
   void Work() noexcept override { Take(kBack); }
   void WorkAsCaller() noexcept { Take(kFront); }
+  // What others than the caller may take at the same time: more of them would be woken for nothing.
+  int seats(int others) const {
+    return static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(others), pieces_ - 1));
+  }
   // Once nobody works on it any more.
   void RethrowFailure() const {
     if (failure_ != nullptr) [[unlikely]]
@@ -68,7 +72,7 @@ void RunOverWorkers(int64_t n, int64_t grain, RangeBody body) {
   if (engine == nullptr || width == 1) {
     offer.WorkAsCaller();
   } else {
-    const PublishedOffer published(*engine, offer, width - 1, true);
+    const PublishedOffer published(*engine, offer, offer.seats(width - 1), true);
     offer.WorkAsCaller();
   }
   offer.RethrowFailure();

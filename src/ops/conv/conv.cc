@@ -320,7 +320,7 @@ class Builder {
     const Conversion in = PackedOperand(args_.input, type_, true, true).conversion,
                      out = PackedOperand(args_.out, type_, true, false).conversion;
     if (!in.by_images() || !out.by_images() || !(in.needed() || out.needed())) return;
-    const int64_t width = IsWorthCutting(g) ? ParallelWidth() : 1;
+    const int64_t width = CoresFor(g, ParallelWidth());
     const int64_t together = kBytes * g.batch / (in.bytes() + out.bytes());
     images_ = CutImages(g, std::clamp<int64_t>(together, 1, g.batch / width));
     body_.by_images = true;

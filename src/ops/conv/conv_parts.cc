@@ -6,6 +6,8 @@
 namespace belay::ops {
 namespace {
 
+constexpr double kWorthACall = 1e6;  // of flops: about 8 us
+
 int64_t Pixels(const int64_t* sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
 // The dimension whose ranges are contiguous within one image; 3: none.
@@ -57,7 +59,6 @@ std::vector<ConvPart> CutBatch(const ConvGeometry& whole, int64_t width) {
 
 // How many pieces an image's only dimension is cut into, so that none is much longer than that.
 int64_t LongRowPieces(const ConvGeometry& g, int64_t longest_row) {
-  constexpr double kWorthACall = 1e6;  // about 8 us
   constexpr int64_t kMostParts = 256;
   if (longest_row == 0 || OuterDimension(g) != 2 || g.kernel[2] == 1 || g.out[2] <= longest_row) return 1;
   const auto by_work = static_cast<int64_t>(ConvFlops(g) / static_cast<double>(g.batch) / kWorthACall);
@@ -75,9 +76,8 @@ int64_t ConvProducts(const ConvGeometry& g) {
 
 double ConvFlops(const ConvGeometry& g) { return 2.0 * static_cast<double>(ConvProducts(g)); }
 
-bool IsWorthCutting(const ConvGeometry& g) {
-  constexpr double kWorthCutting = 2e6;  // about 15 us
-  return ConvFlops(g) >= kWorthCutting;
+int64_t CoresFor(const ConvGeometry& g, int width) {
+  return static_cast<int64_t>(std::clamp<double>(ConvFlops(g) / kWorthACall, 1, width));
 }
 
 int64_t ConvDepth(const ConvGeometry& g) {
@@ -147,8 +147,9 @@ std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row) {
   const int64_t pieces = LongRowPieces(whole, longest_row);
   if (pieces > 1) return CutRowsEvenly(whole, std::max<int64_t>(whole.batch * pieces, width));
-  if (width <= 1 || !IsWorthCutting(whole)) return {{whole, 0, 0}};
-  return CutRowsEvenly(whole, width);
+  const int64_t cores = CoresFor(whole, width);
+  if (cores == 1) return {{whole, 0, 0}};
+  return CutRowsEvenly(whole, cores);
 }
 
 }  // namespace belay::ops

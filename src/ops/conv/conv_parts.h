@@ -13,12 +13,13 @@ struct ConvPart {
   int64_t src, dst;  // elements from the start of the packed tensors
 };
 
-// At most about `width` parts; one where there is too little work, or no way to cut it. More where the rows
-// of a single dimension are longer than `longest_row` (0: any may be), of as much work as is worth a call.
+// At most about `width` parts; fewer where there is little work, one where there is too little, or no way to
+// cut it. More where the rows of a single dimension are longer than `longest_row` (0: any may be), of as much
+// work as is worth a call.
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row = 0);
 
-// Whether more than one core is worth it.
-bool IsWorthCutting(const ConvGeometry& geometry);
+// How many of so many cores are worth it.
+int64_t CoresFor(const ConvGeometry& geometry, int width);
 
 // Parts of whole images, at most so many together; each is flattened.
 std::vector<ConvPart> CutImages(const ConvGeometry& whole, int64_t together);

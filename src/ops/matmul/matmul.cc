@@ -58,7 +58,7 @@ struct MatmulBody {
   int64_t in_size, out_size;
   GemmType in, out;
   const GemmBackend* backend;
-  bool split;
+  int64_t grain;  // parts that are worth a core
   TinyLoop tiny;  // null: not tiny
   TinyProduct tiny_shape;
 
@@ -68,12 +68,11 @@ struct MatmulBody {
     char *pa = a.Base(frame), *pb = b.Base(frame), *pc = c.Base(frame);
     int64_t parts = batches * row_parts * column_parts;
     if (tiny != nullptr) {
-      ParallelFor(batches, split ? 1 : batches,
-                  [&](int64_t begin, int64_t end) { RunTiny(begin, end, pa, pb, pc); });
+      ParallelFor(batches, grain, [&](int64_t begin, int64_t end) { RunTiny(begin, end, pa, pb, pc); });
       if (c.converted) StoreResult(frame);
       return;
     }
-    ParallelFor(parts, split ? 1 : parts, [&](int64_t begin, int64_t end) {
+    ParallelFor(parts, grain, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) RunPart(part, pa, pb, pc);
     });
     if (c.converted) StoreResult(frame);
@@ -269,18 +268,20 @@ struct Builder {
     }
   }
 
-  // Parts of equal work for the cores, when there is enough of it.
+  // Parts of equal work for as many cores as it is worth.
   void Split() {
-    constexpr double kWorthSplitting = 4e6;        // about 20 us
-    constexpr double kVectorWorthSplitting = 4e5;  // its speed is that of the memory
-    constexpr int64_t kLeast = 32;                 // rows or columns of a part
-    double work = 2.0 * static_cast<double>(body.m) * static_cast<double>(body.n) *
-                  static_cast<double>(body.k) * static_cast<double>(body.batches);
-    int64_t width = ParallelWidth();
+    constexpr double kWorthACore = 2e6;        // about 10 us
+    constexpr double kVectorWorthACore = 2e5;  // its speed is that of the memory
+    constexpr int64_t kLeast = 32;             // rows or columns of a part
+    const double work = 2.0 * static_cast<double>(body.m) * static_cast<double>(body.n) *
+                        static_cast<double>(body.k) * static_cast<double>(body.batches);
+    const double worth = std::max(1.0, work / (body.m == 1 ? kVectorWorthACore : kWorthACore));
+    const int width = ParallelWidth();
+    const auto cores = static_cast<int64_t>(std::min<double>(width, worth));
     body.row_parts = body.column_parts = 1;
-    body.split = work >= (body.m == 1 ? kVectorWorthSplitting : kWorthSplitting) && width > 1;
-    if (!body.split || body.batches >= width) return;
-    int64_t parts = (width + body.batches - 1) / body.batches;
+    body.grain = cores == width && cores > 1 ? 1 : (body.batches + cores - 1) / cores;
+    if (body.batches >= cores) return;
+    const int64_t parts = (cores + body.batches - 1) / body.batches;
     if (body.m >= body.n) {
       body.row_parts = std::clamp<int64_t>(body.m / kLeast, 1, parts);
     } else {
