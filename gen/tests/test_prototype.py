@@ -27,6 +27,12 @@ class PrototypeTest(unittest.TestCase):
     def test_pointer_result(self):
         self.assertEqual(prototype.parse('const char *name(int i)').ret, 'const char *')
 
+    def test_a_union_without_a_name(self):
+        field = prototype.parse_field({'union': ['const void *pointer', 'int *handle']})
+        self.assertEqual(field.decl, 'union { const void *pointer; int *handle; }')
+        self.assertTrue(field.is_pointer)
+        self.assertEqual(prototype.parse_field('size_t count').decl, 'size_t count')
+
     def test_nonsense_is_refused(self):
         for text in ('f', 'int f(int)', 'int f(,)'):
             with self.assertRaises(ValueError):

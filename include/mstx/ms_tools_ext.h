@@ -119,7 +119,7 @@ void mstxDomainRangeEnd(mstxDomainHandle_t domain, mstxRangeId id);
  * address.
  * Page: atlasopdev_16_0145
  */
-mstxMemHeapHandle_t mstxMemHeapRegister(mstxDomainHandle_t domain, mstxMemHeapDesc_t const *desc);
+mstxMemHeapHandle_t mstxMemHeapRegister(mstxDomainHandle_t domain, const mstxMemHeapDesc_t *desc);
 
 /**
  * It is no pool any more, and its regions are none.
@@ -132,7 +132,7 @@ void mstxMemHeapUnregister(mstxDomainHandle_t domain, mstxMemHeapHandle_t heap);
  * are their first addresses, and are left in regionHandleArrayOut where heap is a registered pool.
  * Page: atlasopdev_16_0147
  */
-void mstxMemRegionsRegister(mstxDomainHandle_t domain, mstxMemRegionsRegisterBatch_t const *desc);
+void mstxMemRegionsRegister(mstxDomainHandle_t domain, const mstxMemRegionsRegisterBatch_t *desc);
 
 /**
  * Takes regions back, named by their first addresses or their handles. What is queued may still use
@@ -140,7 +140,7 @@ void mstxMemRegionsRegister(mstxDomainHandle_t domain, mstxMemRegionsRegisterBat
  * Page: atlasopdev_16_0148
  */
 void mstxMemRegionsUnregister(
-    mstxDomainHandle_t domain, mstxMemRegionsUnregisterBatch_t const *desc);
+    mstxDomainHandle_t domain, const mstxMemRegionsUnregisterBatch_t *desc);
 
 #ifdef __cplusplus
 }

@@ -29,6 +29,7 @@
 #include "base/thread.h"
 #include "graph/model.h"
 #include "graph/op_listener.h"
+#include "runtime/memory.h"
 
 namespace belay::api {
 namespace {
@@ -268,6 +269,9 @@ aclprofSubscribeConfig* aclprofCreateSubscribeConfig(int8_t timeInfoSwitch,
                      aicoreMetrics <= ACL_AICORE_PIPE_EXECUTE_UTILIZATION;
   if (!known && aicoreMetrics != ACL_AICORE_NONE)
     refuse("aicoreMetrics = " + std::to_string(aicoreMetrics) + "; take one of aclprofAicoreMetrics");
+  const rt::MemoryRange where = rt::Lookup(fd);
+  if (where.kind != rt::MemoryKind::kHost && !(where.kind == rt::MemoryKind::kPinned && where.live))
+    refuse("fd is an address of the device's memory, or of none; give that of a number of the host's");
   SubscribeConfig config{timeInfoSwitch == 1, -1};
   std::memcpy(&config.file, fd, sizeof config.file);
   const int flags = fcntl(config.file, F_GETFL);

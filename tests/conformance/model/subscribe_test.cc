@@ -182,6 +182,11 @@ TEST_F(Subscribe, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(aclprofCreateSubscribeConfig(1, static_cast<aclprofAicoreMetrics>(77), &ends_[1]), nullptr);
   EXPECT_EQ(aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, &ends_[0]), nullptr) << "the end that is read";
   EXPECT_EQ(aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, nullptr), nullptr);
+  void* block = nullptr;
+  ASSERT_EQ(aclrtMalloc(&block, 64, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, block), nullptr);
+  EXPECT_EQ(aclrtFree(block), ACL_SUCCESS);
+  EXPECT_EQ(aclprofCreateSubscribeConfig(1, ACL_AICORE_NONE, block), nullptr) << "freed";
   EXPECT_EQ(aclprofModelSubscribe(id + 100, config_), kModelIdInvalid);
   EXPECT_EQ(aclprofModelUnSubscribe(id), ACL_ERROR_INVALID_PARAM);
   ASSERT_EQ(aclprofModelSubscribe(id, config_), ACL_SUCCESS);
