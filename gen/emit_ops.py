@@ -43,7 +43,7 @@ def stage_1(op: Operator, form: Form, spec: Spec, size: str = 'WorkspaceSize') -
     typed = sorted({p.types for p in op.params if p.types})
     types = f' Types: {sentence(typed[0])}.' if len(typed) == 1 else ''
     return Function(
-        Prototype('aclnnStatus', f'aclnn{form.name}Get{size}', tuple(params)),
+        Prototype('aclnnStatus', f'{form.symbol}Get{size}', tuple(params)),
         f'ops_{op.family}', op.header, 'libopapi.so', spec.families['aclnn'],
         f'{op.brief} Checks the arguments and makes an executor; up to 8 dimensions, any strides.{types}',
         op.page, 'done', _ERRORS | op.errors,
@@ -54,7 +54,7 @@ def stage_2(op: Operator, form: Form, spec: Spec) -> Function:
     params = (Param('void *', 'workspace'), Param('uint64_t', 'workspaceSize'),
               Param('aclOpExecutor *', 'executor'), Param('aclrtStream', 'stream'))
     return Function(
-        Prototype('aclnnStatus', f'aclnn{form.name}', params), f'ops_{op.family}', op.header,
+        Prototype('aclnnStatus', form.symbol, params), f'ops_{op.family}', op.header,
         'libopapi.so', spec.families['aclnn'],
         'Enqueues the work and returns. An executor that is not repeatable is spent by it.', op.page,
         'done', _LAUNCH_ERRORS,
@@ -142,7 +142,7 @@ def form_table(op: Operator, form: Form) -> str:
     place = {i: at for at, p in enumerate(form.params) for i in p.indices}
     places = ', '.join(str(place[i]) for i in range(len(op.params)))
     return (f'constexpr FormParam k{form.name}FormParams[] = {{\n{params}}};\n'
-            f'constinit const Form forms::{form.name}{{"aclnn{form.name}", &k{op.name}Op, '
+            f'constinit const Form forms::{form.name}{{"{form.symbol}", &k{op.name}Op, '
             f'k{form.name}FormParams, {{{places}}}}};\n')
 
 

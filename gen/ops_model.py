@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import graph_model
@@ -31,7 +31,7 @@ KINDS = {
     'string': ('const char *', 'const char*', 'string'),
 }
 _ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
-             'results', 'in_part', 'whole', 'some', 'first', 'max_workspace'}
+             'results', 'in_part', 'whole', 'some', 'first', 'max_workspace', 'prefix'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 _RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
 
@@ -83,6 +83,11 @@ class FormParam:
 class Form:
     name: str  # without the prefix
     params: tuple[FormParam, ...]
+    prefix: str = 'aclnn'
+
+    @property
+    def symbol(self) -> str:
+        return self.prefix + self.name
 
 
 @dataclass
@@ -271,7 +276,7 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
         raise read.SpecError(f'{op.name}: whole and some name no parameters {sorted(unknown)}')
     if named and not op.in_part:
         raise read.SpecError(f'{op.name}: whole and some go with in_part')
-    op.forms = [read_form(op, text) for text in row.get('forms', [])]
+    op.forms = [replace(read_form(op, text), prefix=row.get('prefix', 'aclnn')) for text in row.get('forms', [])]
     op.doors = [read_door(op, door, ge, sets) for door in row.get('ge', [])]
     return op
 

@@ -10,7 +10,7 @@ from pathlib import Path
 OK, NULL_ARGUMENT, BAD_ARGUMENT, INDEX_FAULT = 0, 161001, 161002, 507035
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 
-_STAGE_ONE = re.compile(r'aclnnStatus aclnn(\w+)GetWorkspaceSize\(\s*(.*?)\);', re.S)
+_STAGE_ONE = re.compile(r'aclnnStatus acl(?:nn)?(\w+)GetWorkspaceSize\(\s*(.*?)\);', re.S)
 _ARGUMENT = re.compile(r'(?:const )?(\w+) (\*?)(\w+)')
 _PLAIN = {'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'int8_t': ctypes.c_int8, 'int': ctypes.c_int, 'bool': ctypes.c_bool,
           'float': ctypes.c_float, 'double': ctypes.c_double, 'aclDataType': ctypes.c_int, 'char': ctypes.c_char_p}
@@ -28,6 +28,11 @@ class Argument:
     @property
     def handle(self) -> bool:
         return self.type not in _PLAIN
+
+
+def symbol(name: str) -> str:
+    """The function of a name in the tables; one has the prefix of the rest of the interface."""
+    return f'acl{name}' if name == 'Stft' else f'aclnn{name}'
 
 
 def read_signatures(folder: Path) -> dict[str, list[Argument]]:
@@ -108,13 +113,13 @@ class Device:
         """Stage one: the code, the size of the workspace and the executor."""
         size, executor = ctypes.c_uint64(0), ctypes.c_void_p()
         converted = [a.ctype(v) for a, v in zip(self.signatures[name], values, strict=True)]
-        code = getattr(self._ops, f'aclnn{name}GetWorkspaceSize')(
+        code = getattr(self._ops, f'{symbol(name)}GetWorkspaceSize')(
             *converted, None if without == 'size' else ctypes.byref(size),
             None if without == 'executor' else ctypes.byref(executor))
         return code, size.value, executor.value
 
     def second(self, name: str) -> ctypes.c_void_p:
-        return ctypes.cast(getattr(self._ops, f'aclnn{name}'), ctypes.c_void_p)
+        return ctypes.cast(getattr(self._ops, symbol(name)), ctypes.c_void_p)
 
     @property
     def synchronise(self) -> ctypes.c_void_p:
@@ -132,7 +137,7 @@ class Device:
     def try_execute(self, name: str, size: int, executor: int) -> int:
         """The same, where stage two or its task may refuse: the code of the first that does."""
         workspace = self.malloc(size) if size else None
-        code = getattr(self._ops, f'aclnn{name}')(
+        code = getattr(self._ops, symbol(name))(
             ctypes.c_void_p(workspace), ctypes.c_uint64(size), ctypes.c_void_p(executor), self.stream)
         waited = self._acl.aclrtSynchronizeStream(self.stream)
         if workspace:

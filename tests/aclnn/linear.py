@@ -469,3 +469,23 @@ def chosen_products(r: Random, form) -> Case:
             small = exact(down)[i, layer] @ exact(x)[row] if down else exact(x)[row]
             value[row, offset:offset + columns] += factor * (exact(up)[i, layer] @ small)
     return Case([y, x, up, which, down, layer, factor, offset, columns, Tensor('f16', y.shape)], {9: Want(value, 8.0)})
+
+
+@TABLE.case('Stft', without='shape')
+def spectra(r: Random, form) -> Case:
+    dtype, length, hop = r.pick(form.types['self']), r.int(1, 24), r.int(1, 9)
+    wide, batch, size = r.int(1, length), r.pick([None, r.int(1, 3)]), length + r.int(0, 20)
+    x = r.tensor(dtype, (size,) if batch is None else (batch, size), -1, 1)
+    window = r.pick([None, r.tensor(dtype, (wide,), -1, 1)])
+    complex_ = dtype in ('c64', 'c128')
+    normal, onesided, whole = r.chance(), not complex_ and r.chance(), r.chance()
+    by, first = np.zeros(length, np.complex128), (length - wide) // 2
+    by[first:first + wide] = window.data if window else 1
+    rows = np.stack([x.data.reshape(-1, size)[:, at:at + length] * by for at in range(0, size - length + 1, hop)], -1)
+    turns = np.exp(-2j * np.pi * np.outer(np.arange(length // 2 + 1 if onesided else length), np.arange(length)) / length)
+    out = np.einsum('fn,bnt->bft', turns, rows) / (np.sqrt(length) if normal else 1)
+    out = out if batch else out[0]
+    wide_type = dtype in ('f64', 'c128')
+    result = ('c128' if wide_type else 'c64') if whole else ('f64' if wide_type else 'f32')
+    out = out if whole else np.stack([out.real, out.imag], -1)
+    return Case([x, window, Tensor(result, out.shape), length, hop, wide, normal, onesided, whole], {2: Want(out, float(length), loose=4)})
