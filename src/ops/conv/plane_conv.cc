@@ -293,7 +293,7 @@ ConvGeometry Merged(ConvGeometry g) {
 }  // namespace
 
 bool FewAreSeen(const SeenByAPlace& seen) {
-  constexpr int64_t kManyPlaces = 100, kVector = 16, kHardlyAny = 32, kSomePlaces = 32, kFewChannels = 3;
+  constexpr int64_t kManyPlaces = 100, kVector = 16, kHardlyAny = 32, kSomePlaces = 48, kFewChannels = 3;
   const int64_t products = seen.channels * seen.taps;
   // What is turned and added up pixel by pixel takes longest where there are few channels.
   const bool hardly_any = seen.transposed
