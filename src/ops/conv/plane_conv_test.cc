@@ -144,6 +144,35 @@ TEST(PlaneConv, PixelsByThemselves) {
   simd::SetLevel(9);
 }
 
+// One filter a channel without padding: the planes are read where they lie, too, if there are rows enough.
+TEST(PlaneConv, WindowsThatSeeNoPadding) {
+  const testing::InPieces pieces;
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (const Shape& kernel : {Shape{1, 3}, Shape{3, 1}, Shape{3, 3}, Shape{5, 2}, Shape{2, 7}}) {
+      for (int64_t dilation : {1, 2}) {
+        for (int64_t height : {6, 13, 31}) {
+          for (int64_t width : {15, 22, 39, 60}) {
+            PlaneConvCase c{{2, 3, height, width},
+                            {3, 1, kernel[0], kernel[1]},
+                            {1, 1},
+                            {dilation, dilation},
+                            {0, 0},
+                            {0, 0},
+                            3,
+                            false,
+                            level != 1};
+            if (!c.fits()) continue;
+            bool as_planes;
+            EXPECT_LE(PlaneConvError(c, &as_planes), 3e-5) << kernel.ToString() << height << " x " << width;
+          }
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
+}
+
 // Zeros of the padding times infinity would be no numbers.
 TEST(PlaneConv, PaddingAddsNothingToAnyFilter) {
   Sample x(DType::kF32, {1, 2, 12, 12}), w(DType::kF32, {3, 2, 3, 3}), b(DType::kF32, {3}),

@@ -125,14 +125,15 @@ PlaneLayout::PlaneLayout(const ConvGeometry& geometry)
   for (const PlaneFilters& f : filters) widest = std::max(widest, f.count);
 }
 
+// Where no tap sees padding.
 bool PlaneLayout::LiesReady() const {
   constexpr int64_t kFourRows = 4, kShortest = 8;
-  const auto is_pixel = [](const PlaneAxis& axis) {
-    return axis.in_step == 1 && axis.out_step == 1 && axis.reach == 0 && axis.origin == 0 &&
-           axis.in == axis.out;
+  const auto is_inside = [](const PlaneAxis& axis) {
+    return axis.in_step == 1 && axis.out_step == 1 && axis.origin == 0 && axis.in >= axis.out + axis.reach;
   };
   return planes == 1 && out_each == 1 && g.kernel[0] == 1 && g.before[0] == 0 && g.in[0] == g.out[0] &&
-         is_pixel(rows) && is_pixel(columns) && rows.out >= kFourRows && columns.out >= kShortest;
+         !g.transposed && is_inside(rows) && is_inside(columns) && rows.out >= kFourRows * g.dilation[1] &&
+         columns.out >= kShortest;
 }
 
 // What one plane sees stays in the nearest cache, many in the one behind it.
