@@ -59,7 +59,7 @@ double Unscaled(const Activation& activation, double x) {
     case kNone:
       return x;
     case kRelu:
-      return x < 0 ? a * x : x;
+      return x < 0 ? a * x + 0.0 : x;  // and no -0
     case kClip:
       return std::min(std::max(x, a), b);
     case kSigmoid:

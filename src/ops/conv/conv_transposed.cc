@@ -221,7 +221,7 @@ void PlaceRow(const ConvGeometry& g, const float* columns, int64_t y, const floa
 void ActivateAll(const Activation& activation, float* x, int64_t n) {
   if (activation.kind == ActivationKind::kNone && !activation.scaled()) return;
   if (activation.kind == ActivationKind::kRelu && !activation.scaled()) {
-    for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? activation.alpha * x[i] : x[i];
+    for (int64_t i = 0; i < n; ++i) x[i] = x[i] < 0 ? activation.alpha * x[i] + 0.0f : x[i];  // and no -0
     return;
   }
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<float>(Activate(activation, static_cast<double>(x[i])));

@@ -165,7 +165,7 @@ void ActivateAll(const Activation& activation, float* values, int64_t count) {
   switch (activation.kind) {
     using enum ActivationKind;
     case kRelu:
-      ToEach(values, count, [=](float x) { return x < 0 ? a * x : x; });
+      ToEach(values, count, [=](float x) { return x < 0 ? a * x + 0.0f : x; });  // and no -0
       break;
     case kClip:
       ToEach(values, count, [=](float x) { return Between(x, a, b); });

@@ -164,6 +164,7 @@ struct NormBody {
     Slices::Place place = slices.At(begin);
     char* at[Slices::kMost];
     PlacesOf(at, frame, place);
+    if (tabled) TakeTables(at, frame, place);
     const auto* x = reinterpret_cast<const float*>(at[kX]);
     auto* y = reinterpret_cast<float*>(at[kOut]);
     const RowWeights all = WeightsAt(at, false);
