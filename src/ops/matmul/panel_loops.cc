@@ -37,10 +37,6 @@ struct PanelRoom {
   alignas(64) int32_t start[kWide];
 };
 
-int64_t BitsOf(PanelType type) {
-  return type == PanelType::kBFloat16 ? 16 : type == PanelType::kBytes ? 8 : 4;
-}
-
 [[BELAY_PANEL_PART]] inline __mmask64 FirstBytes(int64_t count) {
   return count >= kVectorBytes ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
 }
@@ -423,17 +419,16 @@ void MultiplyBytePanels(const PanelGemm& g) {
   });
 }
 
+bool HasInstructions() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+  return has && simd::Level() == 2;
+}
+
 }  // namespace
 
-PanelFunction BestFloatPanels() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-  return has && simd::Level() == 2 ? &MultiplyFloatPanels : nullptr;
-}
+PanelFunction BestFloatPanels() { return HasInstructions() ? &MultiplyFloatPanels : nullptr; }
 
-PanelFunction BestBytePanels() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-  return has && simd::Level() == 2 ? &MultiplyBytePanels : nullptr;
-}
+PanelFunction BestBytePanels() { return HasInstructions() ? &MultiplyBytePanels : nullptr; }
 #else
 PanelFunction BestFloatPanels() { return nullptr; }
 PanelFunction BestBytePanels() { return nullptr; }

@@ -31,11 +31,6 @@ std::optional<PanelType> TypeOfPanels(DType type) {
 
 }  // namespace
 
-int64_t PanelPlace::bits() const {
-  constexpr int64_t kBits[] = {16, 8, 4};
-  return kBits[static_cast<int>(type)];
-}
-
 PanelPlace::PanelPlace(const Operand& operand, int64_t index) {
   const Tensor& t = *operand.tensor;
   const std::optional<PanelType> found = TypeOfPanels(t.dtype);
@@ -57,7 +52,7 @@ void PanelPlace::TakeTiles(const Tensor& t, int64_t index) {
 
 void PanelPlace::TakeLines(const Tensor& t, int64_t index) {
   const int rank = t.shape.rank();
-  const int64_t each_bits = t.dtype == DType::kI32 ? bits() * kInEach : bits();
+  const int64_t each_bits = t.dtype == DType::kI32 ? BitsOf(type) * kInEach : BitsOf(type);
   across = t.strides.back(0) != 1;
   if (across && t.strides.back(1) != 1) return;
   if (t.dtype == DType::kI32) (across ? rows : columns) *= kInEach;
@@ -79,8 +74,8 @@ PanelPlace PanelPlace::Transposed() const {
 }
 
 PanelMatrix PanelPlace::From(const Frame& frame, int64_t row, int64_t column, int64_t offset) const {
-  const int64_t x = (across ? row : column) * bits() / 8, lines = across ? column : row;
-  const int64_t other = matrix == 0 ? offset * bits() / 8 : offset / (rows * columns) * matrix;
+  const int64_t x = (across ? row : column) * BitsOf(type) / 8, lines = across ? column : row;
+  const int64_t other = matrix == 0 ? offset * BitsOf(type) / 8 : offset / (rows * columns) * matrix;
   const char* from = frame.at[binding] + at + other + lines * line;
   return {from + x / PanelMatrix::kTile * tile + x % PanelMatrix::kTile, line, tile, across, type};
 }

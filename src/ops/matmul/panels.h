@@ -13,6 +13,11 @@ namespace belay::ops {
 
 enum class PanelType : uint8_t { kBFloat16, kBytes, kNibbles };
 
+// Of an element.
+constexpr int64_t BitsOf(PanelType type) {
+  return type == PanelType::kBFloat16 ? 16 : type == PanelType::kBytes ? 8 : 4;
+}
+
 // The second matrix, [k, n]. Its lines are rows, or columns where it lies `across`; along a line elements lie
 // side by side, of nibbles the first one in the low bits.
 struct PanelMatrix {
@@ -62,8 +67,7 @@ struct PanelPlace {
   // What begins at a row and a column: multiples of each() along a line. `offset`: of another matrix, in
   // elements of the view.
   PanelMatrix From(const Frame& frame, int64_t row, int64_t column, int64_t offset = 0) const;
-  int64_t each() const { return PanelMatrix::kTile * 8 / bits(); }  // elements in 32 bytes
-  int64_t bits() const;
+  int64_t each() const { return PanelMatrix::kTile * 8 / BitsOf(type); }  // elements in 32 bytes
 
  private:
   void TakeTiles(const Tensor& t, int64_t index);
