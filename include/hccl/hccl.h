@@ -119,11 +119,16 @@ HcclResult HcclCommInitClusterInfoConfig(
 HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms);
 
 /**
- * Makes a communicator of some ranks of *comm: rankIds names them, and a rank's place there is its
- * new rank. Each of them calls it with the same rankIds and subCommId. config may be NULL.
- * Errors: 1: *comm is none, subCommRankId is not this rank's place in rankIds, or rankIds names a
- * rank twice or that is none; 9: ranks are missing; the message names them; 11: the process that
- * made the group's root info has gone; 21: another rank ended meanwhile.
+ * Makes a communicator of some ranks of *comm, which is no such part itself: rankIds names them,
+ * and a rank's place there is its new rank. Each of them calls it with the same rankIds, subCommId
+ * and config, which may be NULL. Where config gives no name it is that of *comm, `_sub_` and
+ * subCommId, which must be another one for each part. A rank that is in no part may call it with
+ * NULL as rankIds and 0xFFFFFFFF as subCommId: *subComm is NULL then.
+ * Errors: 1: *comm is none, subCommRankId is not this rank's place in rankIds, rankIds names a rank
+ * twice or that is none, subCommId names a part already, or ranks of the part give other rankIds;
+ * 2: rankIds is NULL, and subCommId not 0xFFFFFFFF; 5: *comm is a part of another communicator; 9:
+ * ranks are missing; the message names them; 11: the process that made the group's root info has
+ * gone; 21: another rank ended meanwhile.
  * Page: hcclcpp_07_0019
  */
 HcclResult HcclCreateSubCommConfig(

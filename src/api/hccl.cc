@@ -10,6 +10,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/names.h"
+#include "api/refuse.h"
 #include "base/error.h"
 #include "base/hcclresult_codes.h"
 #include "collective/algorithm.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr size_t kMostPath = 4096;  // with the end
 constexpr uint32_t kNotSet = 0xffffffff;
+constexpr uint64_t kNoPart = 0xffffffff;  // the subCommId of a rank that is in none
 
 // The first bytes of a configuration, which HcclCommConfigInit writes in the client.
 struct ConfigHead {
@@ -188,6 +190,11 @@ void HcclCommInitAll(uint32_t ndev, int32_t* devices, HcclComm* comms) {
 void HcclCreateSubCommConfig(HcclComm* comm, uint32_t rankNum, uint32_t* rankIds, uint64_t subCommId,
                              uint32_t subCommRankId, HcclCommConfig* config, HcclComm* subComm) {
   const Pinned<coll::Communicator> whole = Need<coll::Communicator>(*comm, "*comm");
+  if (rankIds == nullptr) {
+    if (subCommId != kNoPart) RefuseNull("rankIds", codes::kHcclEPtr);
+    *subComm = nullptr;
+    return;
+  }
   if (rankNum > whole->ranks()) {
     Fail(codes::kHcclEPara, "part-ranks", "rankNum is {}; the communicator has {} ranks", rankNum,
          whole->ranks());

@@ -65,6 +65,7 @@ Joining::Joining(const Meeting& meeting)
   Hello hello;
   hello.secret = meeting.root.secret;
   hello.group = meeting.group;
+  hello.claim = meeting.claim;
   hello.host = host_;
   hello.rank = meeting.rank;
   hello.ranks = meeting.ranks;
@@ -211,6 +212,7 @@ std::unique_ptr<Membership> Joining::Enter(const Inbox::Message& message, std::s
   made->root_rank = welcome.root;
   made->host = host_;
   made->root_is_here = !root_is_elsewhere_;
+  made->whole = meeting_.whole;
   for (const WelcomePeer& peer : who.peers) made->peers.push_back({peer.process, peer.device});
   uint64_t bytes = welcome.board_bytes;
   Descriptor file = std::move(files[0]);

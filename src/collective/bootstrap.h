@@ -21,6 +21,8 @@ struct Meeting {
   RootInfo root;
   bool root_comes_later = false;  // from a rank table: the one that starts the meeting point may be late
   Id group{};                     // all zero: that of the root info
+  Claim claim;                    // of a part
+  HandleBits whole = 0;           // that it is a part of
   Id host{};                      // the machine of who comes; all zero: ThisHost
   uint32_t rank = 0;
   uint32_t ranks = 0;
@@ -47,6 +49,7 @@ class Membership {
   Descriptor line;  // to the meeting point
   Id host{};
   bool root_is_here = true;
+  HandleBits whole = 0;  // the communicator that it is a part of; 0: of none
 
   // Where ranks are on several hosts: where each is, and how who carries for a host is found.
   std::shared_ptr<const Hosts> hosts;

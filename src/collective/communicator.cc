@@ -86,14 +86,13 @@ Communicator& Communicator::Create(std::unique_ptr<Membership> membership, Commu
 }
 
 // One may be destroyed meanwhile, and its place taken by another: what is held is looked at again.
-Communicator* Communicator::FindNamed(std::string_view name, int device, size_t* how_many) {
+Communicator* Communicator::Find(const std::function<bool(const Communicator&)>& is_it, size_t* how_many) {
   Communicator* found = nullptr;
   *how_many = 0;
   g_communicators.ForEach([&](Communicator& each) {
     const HandleBits handle = g_communicators.HandleOf(&each);
     if (!each.TryRef()) return;
-    if (g_communicators.Find(handle) == &each && each.device() == device && each.name() == name &&
-        ++*how_many == 1) {
+    if (g_communicators.Find(handle) == &each && is_it(each) && ++*how_many == 1) {
       found = &each;
     } else {
       each.Unref();
@@ -101,6 +100,22 @@ Communicator* Communicator::FindNamed(std::string_view name, int device, size_t*
   });
   if (*how_many > 1) std::exchange(found, nullptr)->Unref();
   return found;
+}
+
+Communicator* Communicator::FindNamed(std::string_view name, int device, size_t* how_many) {
+  return Find([&](const Communicator& each) { return each.device() == device && each.name() == name; },
+              how_many);
+}
+
+HandleBits Communicator::whole() const { return membership_->whole; }
+
+bool Communicator::HasPart(std::string_view name) const {
+  const HandleBits own = g_communicators.HandleOf(this);
+  size_t how_many = 0;
+  Communicator* found =
+      Find([&](const Communicator& each) { return each.whole() == own && each.name() == name; }, &how_many);
+  if (found != nullptr) found->Unref();
+  return how_many != 0;
 }
 
 // --- failure

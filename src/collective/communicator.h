@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,6 +65,7 @@ class Communicator {
   uint32_t ranks() const { return static_cast<uint32_t>(peers_.size()); }
   const CommunicatorConfig& config() const { return config_; }
   const std::string& name() const { return config_.name; }
+  HandleBits whole() const;               // that it is a part of; 0: of none
   int device() const { return device_; }  // that it was made on, by the numbers of this process
   const Peer& peer(uint32_t rank) const { return peers_[rank]; }
   Board& board() const { return *board_; }
@@ -101,6 +103,8 @@ class Communicator {
   // The one of this process that has the name and was made on the device, held (Ref) for the caller; null
   // unless there is exactly one.
   static Communicator* FindNamed(std::string_view name, int device, size_t* how_many);
+  // Whether a part of it that has this name lives in this process.
+  bool HasPart(std::string_view name) const;
 
   // Throws HCCL_E_MEMORY when there are too many.
   static Communicator& Create(std::unique_ptr<Membership> membership, CommunicatorConfig config, int device);
@@ -119,6 +123,8 @@ class Communicator {
   void SayGoodbye() noexcept;
 
  private:
+  static Communicator* Find(const std::function<bool(const Communicator&)>& is_it, size_t* how_many);
+
   uint32_t rank_ = 0;
   int device_ = 0;
   CommunicatorConfig config_;

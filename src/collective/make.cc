@@ -153,6 +153,12 @@ void JoinByRankTable(const std::string& path, uint32_t rank, int device, Communi
 
 void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64_t part, uint32_t rank,
               CommunicatorConfig config, const Made& made) {
+  if (whole.whole() != 0) {
+    Fail(
+        codes::kHcclENotSupport, "part-of-a-part",
+        "{} is a part of another communicator itself, which cannot be divided again; make the part of the whole",
+        whole.name());
+  }
   std::string key = fmt::format("{} of {}:", part, whole.name());
   std::set<uint32_t> seen;
   for (uint32_t each : ranks) {
@@ -168,11 +174,23 @@ void JoinPart(const Communicator& whole, std::span<const uint32_t> ranks, uint64
          whole.rank());
   }
   whole.ThrowIfFailed();
-  if (config.name.empty()) config.name = fmt::format("{}_{}", whole.name(), part);
+  if (config.name.empty()) {
+    config.name = fmt::format("{}_sub_{}", whole.name(), part);
+    if (whole.HasPart(config.name)) {
+      Fail(
+          codes::kHcclEPara, "part-twice",
+          "subCommId {} names a part of the communicator already; give this one another number, or a name in config",
+          part);
+    }
+  }
   Meeting meeting =
       MeetingOf(whole.membership().root, rank, static_cast<uint32_t>(ranks.size()), whole.device(), config);
   meeting.host = whole.membership().host;
   meeting.group = Digest(key);
+  meeting.claim.part = Digest(config.name);
+  meeting.claim.rank = whole.rank();
+  for (uint32_t each : ranks) meeting.claim.List(each);
+  meeting.whole = g_communicators.HandleOf(&whole);
   Join(meeting, std::move(config), made);
 }
 

@@ -36,6 +36,14 @@ std::string ListOf(const std::vector<uint32_t>& ranks) {
   return text;
 }
 
+std::vector<uint32_t> Listed(const Claim& claim) {
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < kMostRanks; ++rank) {
+    if (claim.Lists(rank)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 // A file of memory for a board; none with the reason in errno.
 Descriptor MakeMemory(size_t bytes) {
   Descriptor file(memfd_create("belay-collective", MFD_CLOEXEC));
@@ -193,6 +201,7 @@ void Root::Admit(Guest& guest, const Hello& hello) {
   if (!MayCome(guest, hello)) return;
   guest.rank = hello.rank;
   guest.device = hello.device;
+  guest.claim = hello.claim;
   Group* group = GroupFor(guest, hello);
   if (group == nullptr) return;
   guest.host = guest.is_local ? host_ : hello.host;
@@ -219,6 +228,7 @@ void Root::Admit(Guest& guest, const Hello& hello) {
   guest.process_end =
       guest.process == getpid() || !guest.is_local ? Descriptor() : WatchProcess(guest.process);
   group->members[hello.rank] = &guest;
+  if (ClaimsOtherwise(guest, *group)) return;
   const int64_t now = NowNs();
   const int64_t deadline = now + std::clamp<int64_t>(hello.timeout_ns, 0, int64_t{1} << 60);
   if (group->first_ns == 0) group->first_ns = now;
@@ -260,6 +270,7 @@ Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
            "get another by HcclGetRootInfo");
     return nullptr;
   }
+  if (HasFailedBefore(guest, hello)) return nullptr;
   std::list<Group> made(1);
   made.front().key = hello.group;
   made.front().ranks = hello.ranks;
@@ -267,6 +278,55 @@ Root::Group* Root::GroupFor(Guest& guest, const Hello& hello) {
   groups_.splice(groups_.end(), made);
   used_ = used_ || hello.group == kWorld;
   return &groups_.back();
+}
+
+// Two ranks that name each other for the same part, but not the same ranks, wait for each other for ever.
+// Then nobody of either list meets.
+bool Root::ClaimsOtherwise(const Guest& guest, Group& group) {
+  if (group.key == kWorld) return false;
+  for (Group& other : groups_) {
+    if (other.formed || &other == &group) continue;
+    const auto against = std::find_if(other.members.begin(), other.members.end(), [&](const Guest* member) {
+      return member != nullptr && member->claim.part == guest.claim.part &&
+             member->claim.Lists(guest.claim.rank) && guest.claim.Lists(member->claim.rank);
+    });
+    if (against == other.members.end()) continue;
+    const Guest& one = **against;
+    const std::string sentence = fmt::format(
+        "rank {} of the communicator (process {}) makes this part of it with rankIds of {}, rank {} (process {}) "
+        "with those of {}{}; say the same on all of its ranks",
+        one.claim.rank, one.process, ListOf(Listed(one.claim)), guest.claim.rank, guest.process,
+        ListOf(Listed(guest.claim)), one.claim.listed == guest.claim.listed ? ", in another order" : "");
+    const uint64_t told[] = {one.claim.rank, guest.claim.rank};
+    for (Group* each : {&other, &group}) {
+      KeepForTheLate(*each, {codes::kHcclEPara, sentence}, told);
+      RefuseAll(*each, codes::kHcclEPara, sentence);
+    }
+    return true;
+  }
+  return false;
+}
+
+bool Root::HasFailedBefore(Guest& guest, const Hello& hello) {
+  const auto failed = std::find_if(failed_parts_.begin(), failed_parts_.end(), [&](const FailedPart& part) {
+    return part.key == hello.group && part.to_come.Lists(hello.claim.rank);
+  });
+  if (failed == failed_parts_.end()) return false;
+  Refuse(guest, failed->why.code, failed->why.sentence);
+  failed->to_come.Strike(hello.claim.rank);
+  return true;
+}
+
+void Root::KeepForTheLate(const Group& group, const Refused& why, std::span<const uint64_t> told) {
+  FailedPart part{group.key, {}, why, NowNs() + std::max(group.patience_ns, kHelloNs)};
+  for (const Guest* member : group.members) {
+    if (member != nullptr) part.to_come = member->claim;
+  }
+  for (const Guest* member : group.members) {
+    if (member != nullptr) part.to_come.Strike(member->claim.rank);
+  }
+  for (const uint64_t rank : told) part.to_come.Strike(rank);
+  if (!Listed(part.to_come).empty()) failed_parts_.push_back(std::move(part));
 }
 
 void Root::Form(Group& group) {
@@ -403,6 +463,7 @@ std::string Root::Missing(const Group& group) const {
 void Root::CheckTime() {
   const int64_t now = NowNs();
   if (stays_until_ns_ <= now) stays_until_ns_ = 0;
+  std::erase_if(failed_parts_, [now](const FailedPart& part) { return part.until_ns <= now; });
   for (Group& group : groups_) {
     if (!group.formed && group.deadline_ns <= now) RefuseAll(group, codes::kHcclETimeout, Missing(group));
   }

@@ -46,6 +46,7 @@ class Root final : public Watched {
     uint32_t rank = 0;
     int32_t process = 0;
     int32_t device = 0;
+    Claim claim;
     Id host{};
     Place place;
     WayKind way = WayKind::kUnsaid;
@@ -62,6 +63,14 @@ class Root final : public Watched {
     std::vector<Guest*> members;  // by rank; null: not come, or gone
   };
 
+  // A part whose lists differed, for the ranks that have not come for it yet: each is told once.
+  struct FailedPart {
+    Id key{};
+    Claim to_come;
+    Refused why;
+    int64_t until_ns = 0;
+  };
+
   bool LookAtAll(std::span<const pollfd> came);
   bool HasRoom(bool is_local) const;
   void Accept(const Descriptor& listener, bool is_local);
@@ -70,6 +79,8 @@ class Root final : public Watched {
   void Admit(Guest& guest, const Hello& hello);
   bool MayCome(Guest& guest, const Hello& hello);
   Group* GroupFor(Guest& guest, const Hello& hello);
+  bool HasFailedBefore(Guest& guest, const Hello& hello);
+  bool ClaimsOtherwise(const Guest& guest, Group& group);
   void Form(Group& group);
   void Welcome(Group& group);
   Welcomed WhoAreThere(const Group& group) const;
@@ -78,6 +89,8 @@ class Root final : public Watched {
   void Lose(Guest& guest);
   void Refuse(Guest& guest, int code, const std::string& sentence);
   void RefuseAll(Group& group, int code, const std::string& sentence);
+  // All but the ranks of the whole that are told already.
+  void KeepForTheLate(const Group& group, const Refused& why, std::span<const uint64_t> told);
   void CheckTime();
   void Sweep();
   std::string Missing(const Group& group) const;
@@ -91,6 +104,7 @@ class Root final : public Watched {
   int64_t stays_until_ns_ = 0;  // to tell that to those who come late
   std::list<Guest> guests_;
   std::list<Group> groups_;
+  std::vector<FailedPart> failed_parts_;
 };
 
 }  // namespace belay::coll

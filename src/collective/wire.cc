@@ -11,7 +11,7 @@ namespace belay::coll {
 namespace {
 
 constexpr uint32_t kMagic = 0x63796c42;  // "Blyc"
-constexpr uint16_t kVersion = 3;         // also that of what lies in tests/fuzz/corpus/collective_wire
+constexpr uint16_t kVersion = 4;         // also that of what lies in tests/fuzz/corpus/collective_wire
 constexpr size_t kMostText = 4096;
 
 struct MessageHeader {

@@ -33,10 +33,24 @@ struct Place {
   std::array<uint8_t, 16> address{};
 };
 
+// Of a part: what tells that two ranks mean the same one, although their lists of its ranks differ.
+struct Claim {
+  Id part{};                                       // which one it is to be
+  uint64_t rank = 0;                               // of the whole group: who comes
+  std::array<uint64_t, kMostRanks / 64> listed{};  // a bit for each rank of the whole that its list has
+
+  void List(uint64_t rank_of_whole) { listed[rank_of_whole / 64] |= uint64_t{1} << rank_of_whole % 64; }
+  void Strike(uint64_t rank_of_whole) { listed[rank_of_whole / 64] &= ~(uint64_t{1} << rank_of_whole % 64); }
+  bool Lists(uint64_t rank_of_whole) const {
+    return rank_of_whole < kMostRanks && (listed[rank_of_whole / 64] >> rank_of_whole % 64 & 1) != 0;
+  }
+};
+
 struct Hello {
   Secret secret{};
   Id group{};  // all zero: that of the root info; else of a part of its ranks
   Id host{};
+  Claim claim;
   uint32_t rank = 0;
   uint32_t ranks = 0;
   int32_t process = 0;

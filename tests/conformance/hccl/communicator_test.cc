@@ -1,6 +1,7 @@
 // How ranks find each other, what a communicator says of itself, and its end.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -231,6 +232,81 @@ TEST_F(Communicators, PartsOfAGroup) {
   EXPECT_OK(HcclGetRankSize(parts[2], &size));
   EXPECT_OK(HcclCommDestroy(parts[0]));
   EXPECT_OK(HcclCommDestroy(parts[2]));
+}
+
+TEST_F(Communicators, PartsAreNamedByTheirNumber) {
+  const std::vector<HcclComm> comms = Meet(2);
+  uint32_t ids[] = {0};
+  HcclComm whole = comms[0], first = nullptr, second = nullptr, named = nullptr;
+  ASSERT_OK(HcclCreateSubCommConfig(&whole, 1, ids, 5, 0, nullptr, &first));
+  char name[COMM_NAME_MAX_LENGTH] = {}, of_whole[COMM_NAME_MAX_LENGTH] = {};
+  EXPECT_OK(HcclGetCommName(whole, of_whole));
+  EXPECT_OK(HcclGetCommName(first, name));
+  EXPECT_EQ(std::string(name), std::string(of_whole) + "_sub_5");
+  EXPECT_REFUSED(HCCL_E_PARA, HcclCreateSubCommConfig(&whole, 1, ids, 5, 0, nullptr, &second), "subCommId 5");
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  std::strcpy(config.hcclCommName, "of one");
+  EXPECT_OK(HcclCreateSubCommConfig(&whole, 1, ids, 5, 0, &config, &named));
+  EXPECT_OK(HcclCommDestroy(named));
+  EXPECT_OK(HcclCommDestroy(first));
+  EXPECT_OK(HcclCreateSubCommConfig(&whole, 1, ids, 5, 0, nullptr, &second));  // the number is free again
+  EXPECT_REFUSED(HCCL_E_NOT_SUPPORT, HcclCreateSubCommConfig(&second, 1, ids, 6, 0, nullptr, &first),
+                 "part of another communicator");
+  EXPECT_OK(HcclCommDestroy(second));
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+}
+
+TEST_F(Communicators, WhoIsInNoPartSaysSo) {
+  const std::vector<HcclComm> comms = Meet(2);
+  HcclComm whole = comms[1], part = comms[1];
+  EXPECT_OK(HcclCreateSubCommConfig(&whole, 1, nullptr, 0xffffffff, 0, nullptr, &part));
+  EXPECT_EQ(part, nullptr);
+  EXPECT_REFUSED(HCCL_E_PTR, HcclCreateSubCommConfig(&whole, 1, nullptr, 3, 0, nullptr, &part), "rankIds");
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+}
+
+// The ranks of a new group give these lists for one part, `late` of them after the others were refused.
+void GiveLists(const std::vector<std::vector<uint32_t>>& lists, uint32_t late, const char* told) {
+  const auto ranks = static_cast<uint32_t>(lists.size());
+  const std::vector<HcclComm> comms = Meet(ranks);
+  const auto give = [&](uint32_t rank) {
+    std::vector<uint32_t> ids = lists[rank];
+    const auto own = static_cast<uint32_t>(std::find(ids.begin(), ids.end(), rank) - ids.begin());
+    HcclComm whole = comms[rank], part = nullptr;
+    EXPECT_REFUSED(HCCL_E_PARA,
+                   HcclCreateSubCommConfig(&whole, static_cast<uint32_t>(ids.size()), ids.data(), 9, own,
+                                           nullptr, &part),
+                   told);
+  };
+  AsRanks(ranks - late, give);
+  for (uint32_t rank = ranks - late; rank < ranks; ++rank) give(rank);
+  AsRanks(ranks, [&](uint32_t rank) {  // and all may try again
+    uint32_t ids[] = {0, 1};
+    HcclComm whole = comms[rank], part = nullptr;
+    if (rank > 1) return;
+    EXPECT_OK(HcclCreateSubCommConfig(&whole, 2, ids, 9, rank, nullptr, &part));
+    EXPECT_OK(HcclCommDestroy(part));
+  });
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
+}
+
+TEST_F(Communicators, ListsOfAPartThatDifferAreToldAtOnce) {
+  GiveLists({{0, 1}, {1, 0}}, 0, "ranks 0, 1, in another order");
+  GiveLists({{0, 1}, {0, 1, 2}, {0, 1, 2}}, 0, "ranks 0, 1, 2");
+  GiveLists({{0, 1}, {0, 1, 2}, {0, 1, 2}}, 1, "ranks 0, 1, 2");
+}
+
+// One number for parts that have no rank in common is nobody's mistake: each rank knows one of them.
+TEST_F(Communicators, PartsApartMayHaveOneNumber) {
+  const std::vector<HcclComm> comms = Meet(4);
+  AsRanks(4, [&](uint32_t rank) {
+    uint32_t ids[] = {rank % 2, rank % 2 + 2};
+    HcclComm whole = comms[rank], part = nullptr;
+    EXPECT_OK(HcclCreateSubCommConfig(&whole, 2, ids, 9, rank / 2, nullptr, &part));
+    EXPECT_OK(HcclCommDestroy(part));
+  });
+  for (HcclComm comm : comms) EXPECT_OK(HcclCommDestroy(comm));
 }
 
 // --- rank tables
