@@ -68,6 +68,41 @@ def with_scalar(r: Random, form) -> Case:
     return Case([x, scalar, outs(dtype, sizes)], {2: wanted([of(wide(t.data), scalar.value) for t in x], dtype)})
 
 
+def factor_for(r: Random, dtype: str, low: int = 1) -> Tensor:
+    """A number in a tensor of one element, of the lists' type or FLOAT."""
+    kind = r.pick([dtype, 'f32']) if DTYPES[dtype].eps else dtype
+    value = r.int(low * 2, 9) / 4 if DTYPES[dtype].eps else r.int(low, 5)
+    return given(np.full(r.pick([(), (1,), (1, 1)]), value), kind)
+
+
+@TABLE.case(' '.join(f'Foreach{name}Scalar' for name in [*BINARY, 'Pow']))
+def with_factor(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x']), shapes(r)
+    name = form.name.removeprefix('Foreach').removesuffix('Scalar')
+    x = drawn(r, dtype, sizes, *((0 if DTYPES[dtype].eps == 0 else 0.5, 4) if name == 'Pow' else (-4, 4)))
+    factor, of = factor_for(r, dtype), {**BINARY, 'Pow': np.power}[name]
+    values = [of(wide(t.data), wide(factor.data).reshape(())) for t in x]
+    return Case([x, factor, outs(dtype, sizes)], {2: wanted(values, dtype, 100.0 if name == 'Pow' else 1.0)})
+
+
+@TABLE.case('ForeachAddList ForeachSubList')
+def scaled_by_factor(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y, alpha = drawn(r, dtype, sizes), drawn(r, dtype, sizes), factor_for(r, dtype, -2)
+    sign = 1 if 'Add' in form.name else -1
+    values = [wide(a.data) + sign * wide(alpha.data).reshape(()) * wide(b.data) for a, b in zip(x, y)]
+    return Case([x, y, alpha, outs(dtype, sizes)], {3: wanted(values, dtype, 16.0)})
+
+
+@TABLE.case('ForeachAddcmulScalar ForeachAddcdivScalar')
+def fused_by_factor(r: Random, form) -> Case:
+    dtype, sizes = r.pick(form.types['x1']), shapes(r)
+    x, y, z, factor = drawn(r, dtype, sizes), drawn(r, dtype, sizes), drawn(r, dtype, sizes, 1, 4), factor_for(r, dtype, -2)
+    of = np.multiply if 'mul' in form.name else np.divide
+    values = [wide(a.data) + wide(factor.data).reshape(()) * of(wide(b.data), wide(c.data)) for a, b, c in zip(x, y, z)]
+    return Case([x, y, z, factor, outs(dtype, sizes)], {4: wanted(values, dtype, 40.0)})
+
+
 @TABLE.case(' '.join(f'Foreach{name}ScalarList' for name in BINARY))
 def with_scalars(r: Random, form) -> Case:
     dtype, sizes = r.pick(form.types['x']), shapes(r)

@@ -75,6 +75,9 @@ void EachBinary(Plan& plan, Binary kernel, const OperandList& x1, const OperandL
           [&](Plan& part, size_t i) { kernel(part, x1[i].dtype(), x1[i], x2[i], out[i]); });
 }
 
+// What a type is computed in beside a number of another one.
+DType ComputeOf(const Operand& x) { return IsFloat(x.dtype()) ? DType::kF32 : x.dtype(); }
+
 void EachScaled(Plan& plan, Scaled kernel, const OperandList& x1, const OperandList& x2, const Scalar& alpha,
                 const OperandList& out) {
   ForEach(plan, {&x1, &x2}, out, [&](Plan& part, size_t i) {
@@ -100,6 +103,40 @@ void EachWith(Plan& plan, Binary kernel, const OperandList& x, const Scalar& sca
   EachWith(plan, kernel, x, Scalars(&scalar, 1), out);
 }
 
+// A number in memory, for tensors of any shape.
+class Factor {
+ public:
+  Factor(const Operand& all, int64_t at)
+      : tensor_(*all.tensor), operand_{&tensor_, nullptr, all.binding, all.name} {
+    if (at != 0) tensor_.offset += at * tensor_.strides[0];
+    tensor_.shape = tensor_.strides = {};
+  }
+  Factor(const Factor&) = delete;
+  Factor& operator=(const Factor&) = delete;
+
+  const Operand& operand() const { return operand_; }
+
+ private:
+  Tensor tensor_;
+  Operand operand_;
+};
+
+// One element, of the tensors' type or FLOAT.
+void CheckFactor(const Operand& scalar, const OperandList& x) {
+  CheckOne(scalar);
+  if (x.empty() || scalar.dtype() == x[0].dtype() || (IsFloat(x[0].dtype()) && scalar.dtype() == DType::kF32))
+    return;
+  CheckSameType(scalar, x[0]);
+}
+
+void EachWithOne(Plan& plan, Binary kernel, const OperandList& x, const Operand& scalar,
+                 const OperandList& out) {
+  CheckFactor(scalar, x);
+  const Factor factor(scalar, 0);
+  ForEach(plan, {&x}, out,
+          [&](Plan& part, size_t i) { kernel(part, ComputeOf(x[i]), x[i], factor.operand(), out[i]); });
+}
+
 using Fused = void (*)(Plan&, DType, const Operand&, const Operand&, const Operand&, const Scalar&,
                        const Operand&);
 
@@ -123,15 +160,19 @@ void EachFused(Plan& plan, Fused kernel, const std::array<const OperandList*, 3>
                      const OperandList& out) {                                        \
     EachBinary(plan, &Kernel, x1, x2, out);                                           \
   }
-#define BELAY_FOREACH_SCALAR(Name, Kernel)                                                  \
-  void Foreach##Name##Scalar(Plan& plan, DType, const OperandList& x, const Scalar& scalar, \
-                             const OperandList& out) {                                      \
-    EachWith(plan, &Kernel, x, scalar, out);                                                \
-  }                                                                                         \
-  void Foreach##Name##ScalarList(Plan& plan, DType, const OperandList& x, Scalars scalars,  \
-                                 const OperandList& out) {                                  \
-    CheckLengths(scalars.size(), "scalars", x.size());                                      \
-    EachWith(plan, &Kernel, x, scalars, out);                                               \
+#define BELAY_FOREACH_SCALAR(Name, Kernel)                                                     \
+  void Foreach##Name##Scalar(Plan& plan, DType, const OperandList& x, const Scalar& scalar,    \
+                             const OperandList& out) {                                         \
+    EachWith(plan, &Kernel, x, scalar, out);                                                   \
+  }                                                                                            \
+  void Foreach##Name##ScalarList(Plan& plan, DType, const OperandList& x, Scalars scalars,     \
+                                 const OperandList& out) {                                     \
+    CheckLengths(scalars.size(), "scalars", x.size());                                         \
+    EachWith(plan, &Kernel, x, scalars, out);                                                  \
+  }                                                                                            \
+  void Foreach##Name##ByTensor(Plan& plan, DType, const OperandList& x, const Operand& scalar, \
+                               const OperandList& out) {                                       \
+    EachWithOne(plan, &Kernel, x, scalar, out);                                                \
   }
 
 BELAY_FOREACH_UNARY(Sqrt, Sqrt)
@@ -202,7 +243,19 @@ void ForeachAddcdivScalar(Plan& plan, DType, const OperandList& x1, const Operan
 
 namespace {
 
-// out = x1 + scalar * x2 * x3, or / x3, with the scalars in memory.
+// out = x1 + factor * x2 * x3, or / x3.
+void PlanFused(Plan& plan, const PointwiseLoops& last, const Operand& x1, const Operand& x2,
+               const Operand& x3, const Operand& factor, const Operand& out) {
+  const DType compute = ComputeOf(out);
+  PlanThrough(
+      plan, tensor::PackedOf(compute, out.shape()), {&x1, &x2, &x3, &factor}, out,
+      [&](Plan& step, const auto& in, const Operand& between) { Mul(step, compute, in[1], in[3], between); },
+      [&](Plan& step, const auto& in, const Operand& between, const Operand& to) {
+        PlanPointwise(step, last, compute, {in[0], between, in[2]}, {}, to);
+      });
+}
+
+// Each with a number of its own in memory.
 void EachFusedOf(Plan& plan, const PointwiseLoops& last, const OperandList& x1, const OperandList& x2,
                  const OperandList& x3, const Operand& scalars, const OperandList& out) {
   if (scalars.shape() != Shape{static_cast<int64_t>(out.size())}) {
@@ -210,17 +263,35 @@ void EachFusedOf(Plan& plan, const PointwiseLoops& last, const OperandList& x1, 
          scalars.shape().ToString(), out.size());
   }
   ForEach(plan, {&x1, &x2, &x3}, out, [&](Plan& part, size_t i) {
-    Tensor scalar = *scalars.tensor;
-    scalar.offset += static_cast<int64_t>(i) * scalar.strides[0];
-    scalar.shape = scalar.strides = {};
-    const Operand factor{&scalar, nullptr, scalars.binding, scalars.name};
+    const Factor factor(scalars, static_cast<int64_t>(i));
+    PlanFused(part, last, x1[i], x2[i], x3[i], factor.operand(), out[i]);
+  });
+}
+
+// All with one.
+void EachFusedOfOne(Plan& plan, const PointwiseLoops& last, const OperandList& x1, const OperandList& x2,
+                    const OperandList& x3, const Operand& scalar, const OperandList& out) {
+  CheckFactor(scalar, x1);
+  const Factor factor(scalar, 0);
+  ForEach(plan, {&x1, &x2, &x3}, out, [&](Plan& part, size_t i) {
+    PlanFused(part, last, x1[i], x2[i], x3[i], factor.operand(), out[i]);
+  });
+}
+
+// out = kernel(x1, alpha * x2).
+void EachScaledOfOne(Plan& plan, Binary kernel, const OperandList& x1, const OperandList& x2,
+                     const Operand& alpha, const OperandList& out) {
+  CheckFactor(alpha, x1);
+  const Factor factor(alpha, 0);
+  ForEach(plan, {&x1, &x2}, out, [&](Plan& part, size_t i) {
+    const DType compute = ComputeOf(out[i]);
     PlanThrough(
-        part, tensor::PackedOf(DType::kF32, out[i].shape()), {&x1[i], &x2[i], &x3[i], &factor}, out[i],
+        part, tensor::PackedOf(compute, out[i].shape()), {&x1[i], &x2[i], &factor.operand()}, out[i],
         [&](Plan& step, const auto& in, const Operand& between) {
-          Mul(step, DType::kF32, in[1], in[3], between);
+          Mul(step, compute, in[1], in[2], between);
         },
         [&](Plan& step, const auto& in, const Operand& between, const Operand& to) {
-          PlanPointwise(step, last, DType::kF32, {in[0], between, in[2]}, {}, to);
+          kernel(step, compute, in[0], between, to);
         });
   });
 }
@@ -234,6 +305,23 @@ void ForeachAddcmulScalarList(Plan& plan, DType, const OperandList& x1, const Op
 void ForeachAddcdivScalarList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                               const OperandList& x3, const Operand& scalars, const OperandList& out) {
   EachFusedOf(plan, PlusQuotientLoops(), x1, x2, x3, scalars, out);
+}
+
+void ForeachAddListByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                            const Operand& alpha, const OperandList& out) {
+  EachScaledOfOne(plan, &Plus, x1, x2, alpha, out);
+}
+void ForeachSubListByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                            const Operand& alpha, const OperandList& out) {
+  EachScaledOfOne(plan, &Minus, x1, x2, alpha, out);
+}
+void ForeachAddcmulByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                            const OperandList& x3, const Operand& scalar, const OperandList& out) {
+  EachFusedOfOne(plan, PlusProductLoops(), x1, x2, x3, scalar, out);
+}
+void ForeachAddcdivByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
+                            const OperandList& x3, const Operand& scalar, const OperandList& out) {
+  EachFusedOfOne(plan, PlusQuotientLoops(), x1, x2, x3, scalar, out);
 }
 
 void ForeachRoundOffNumber(Plan& plan, DType, const OperandList& x, const Scalar& roundMode,
