@@ -11,6 +11,7 @@
 #include "ops/matmul/gemv.h"
 #include "ops/matmul/general_product.h"
 #include "ops/matmul/matrix_view.h"
+#include "ops/matmul/panels.h"
 #include "ops/matmul/tiny_loops.h"
 #include "ops/pipeline.h"
 #include "tensor/codes.h"
@@ -56,6 +57,9 @@ struct MatmulBody {
   int64_t batches;
   int64_t row_parts, column_parts;
   int64_t in_size, out_size;
+  int64_t b_size;        // of an element of b
+  PanelFunction panels;  // null: b is as `in` says
+  PanelType narrow;      // what panels take of b
   GemmType in, out;
   const GemmBackend* backend;
   int64_t grain;  // parts that are worth a core
@@ -124,6 +128,19 @@ struct MatmulBody {
     BestTransposedGemv()(b, g.b.ld, a, g.n, g.k, c);
   }
 
+  void RunPanels(const Gemm& g) const {
+    const auto* weights = static_cast<const char*>(g.b.data);
+    panels({.m = g.m,
+            .n = g.n,
+            .k = g.k,
+            .a = g.a.data,
+            .lda = g.a.ld,
+            .b = {weights, g.b.ld * b_size, PanelMatrix::kTile, g.b.transposed, narrow},
+            .c = g.c,
+            .ldc = g.ldc,
+            .a_floats = true});
+  }
+
   // Batches of tiny products: one after the other, without a division for each.
   void RunTiny(int64_t begin, int64_t end, const char* pa, const char* pb, char* pc) const {
     int64_t index[tensor::kMaxRank];
@@ -161,7 +178,7 @@ struct MatmulBody {
     int64_t row0 = m * row_part / row_parts, row1 = m * (row_part + 1) / row_parts;
     int64_t col0 = n * column_part / column_parts, col1 = n * (column_part + 1) / column_parts;
     pa += row0 * (a.layout.transposed ? 1 : a.layout.ld) * in_size;
-    pb += col0 * (b.layout.transposed ? b.layout.ld : 1) * in_size;
+    pb += col0 * (b.layout.transposed ? b.layout.ld : 1) * b_size;
     pc += (row0 * c.layout.ld + col0) * out_size;
     Gemm gemm{row1 - row0,
               col1 - col0,
@@ -172,6 +189,7 @@ struct MatmulBody {
               c.layout.ld,
               in,
               out};
+    if (panels != nullptr) return RunPanels(gemm);
     if (IsVector(gemm)) return RunVector(gemm);
     if (!backend->run(gemm)) {
       Fail(tensor::kRuntimeFailure, "matmul-backend", "{} refused a product of {} x {} x {}", backend->name,
@@ -219,8 +237,9 @@ struct Builder {
     side.layout = LayoutOf(view);
     side.converted = convert || !side.layout.usable;
     if (!side.converted) {
-      side.offset = t.offset * body.in_size;
-      return SetBatches(side, view, body.in_size);
+      const auto size = static_cast<int64_t>(BytesOf(t.dtype));
+      side.offset = t.offset * size;
+      return SetBatches(side, view, size);
     }
     Tensor packed = Packed(t, view, side.layout.transposed);
     side.nest = LoopNest(t.shape, {Operand{&packed}, operand});
@@ -301,13 +320,27 @@ void ChooseTiny(MatmulBody& body) {
                      b.transposed ? 1 : b.ld,
                      b.transposed ? b.ld : 1,
                      body.c.layout.ld};
-  const bool floats = body.in == GemmType::kF32 && body.out == GemmType::kF32;
+  const bool floats = body.in == GemmType::kF32 && body.out == GemmType::kF32 && body.panels == nullptr;
   const bool whole = body.row_parts * body.column_parts == 1 && (body.m > 1 || body.batches > 1);
   body.tiny = floats && whole && body.tiny_shape.IsTiny() ? BestTinyLoop() : nullptr;
 }
 
 bool IsBFloat16(const Operand& operand, VectorIs vector) {
   return operand.dtype() == DType::kBF16 && LayoutOf(ViewOf(*operand.tensor, vector)).usable;
+}
+
+// Where the backend takes floats, panels are made of shorter ones as they lie: nothing as large as the matrix
+// is written. Not of what its conversion would round, nor where the backend adds in pieces.
+void ChoosePanels(MatmulBody& body, const MatrixView& a, const Operand& mat2, DType rounded) {
+  constexpr int64_t kLeast = 4096, kDeep = 16 * 1024;
+  body.b_size = body.in_size, body.panels = nullptr;
+  const bool is_short = mat2.dtype() == DType::kBF16 || mat2.dtype() == DType::kF16;
+  const bool exact = rounded == mat2.dtype() || rounded == DType::kF32;
+  if (body.in != GemmType::kF32 || !is_short || !exact || LayoutOf(a).transposed) return;
+  if (!LayoutOf(ViewOf(*mat2.tensor, VectorIs::kColumn)).usable || body.n < 8) return;
+  if (body.k * body.n < kLeast || body.k > kDeep) return;
+  body.panels = FloatPanels256(), body.b_size = body.panels == nullptr ? body.b_size : 2;
+  body.narrow = mat2.dtype() == DType::kBF16 ? PanelType::kBFloat16 : PanelType::kFloat16;
 }
 
 void CheckMathType(int64_t type) {
@@ -358,7 +391,8 @@ void Matmul(Plan& plan, DType compute, const Operand& self, const Operand& mat2,
     return !bf16 && (x.dtype() != DType::kF32 || rounded != DType::kF32);
   };
   builder.SetInput(body.a, self, VectorIs::kRow, rounded, must_convert(self));
-  builder.SetInput(body.b, mat2, VectorIs::kColumn, rounded, must_convert(mat2));
+  ChoosePanels(body, view_a, mat2, rounded);
+  builder.SetInput(body.b, mat2, VectorIs::kColumn, rounded, body.panels == nullptr && must_convert(mat2));
   builder.SetResult(out, row_missing, column_missing, !bf16 && out.dtype() != DType::kF32);
   plan.SetProducts(out.tensor->count() * body.k);
   builder.FoldBatches();

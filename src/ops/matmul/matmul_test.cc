@@ -37,6 +37,30 @@ double ProductError(const Case& c) {
   return testing::Distance(out.tensor, want.tensor);
 }
 
+// Of 16 bits, which are read as they lie where panels are made of them. `mixed`: a is of floats.
+void ExpectShortProducts(const Shape& a, const Shape& b, DType type, bool mixed) {
+  const DType out = type == DType::kF16 || mixed ? DType::kF32 : type;
+  for (const Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
+    for (const bool of_a : {false, true}) {
+      Case c{a, b, mixed ? DType::kF32 : type, type, out};
+      (of_a ? c.layout_a : c.layout_b) = layout;
+      EXPECT_LE(ProductError(c), out == DType::kBF16 ? 1.0 / 128 : 2e-5)
+          << a.ToString() << " x " << b.ToString() << " " << static_cast<int>(layout) << of_a;
+    }
+  }
+}
+
+TEST(Matmul, ShortTypes) {
+  const std::pair<Shape, Shape> shapes[] = {{{1, 300}, {300, 70}},  {{2, 130}, {130, 65}},
+                                            {{9, 257}, {257, 40}},  {{2, 3, 90}, {2, 90, 60}},
+                                            {{5, 80}, {3, 80, 77}}, {{300}, {300, 70}}};
+  for (const auto& [a, b] : shapes) {
+    for (const DType type : {DType::kBF16, DType::kF16}) {
+      for (const bool mixed : {false, true}) ExpectShortProducts(a, b, type, mixed);
+    }
+  }
+}
+
 TEST(Matmul, ShapesAndBatches) {
   const std::pair<Shape, Shape> shapes[] = {{{2, 3}, {3, 4}},
                                             {{1, 1}, {1, 1}},

@@ -1,3 +1,4 @@
+// Panels for processors with AVX-512 and its instructions for pairs of BFLOAT16 and fours of bytes.
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -426,12 +427,12 @@ bool HasInstructions() {
 
 }  // namespace
 
-PanelFunction BestFloatPanels() { return HasInstructions() ? &MultiplyFloatPanels : nullptr; }
+PanelFunction BestFloatPanels() { return HasInstructions() ? &MultiplyFloatPanels : FloatPanels256(); }
 
-PanelFunction BestBytePanels() { return HasInstructions() ? &MultiplyBytePanels : nullptr; }
+PanelFunction BestBytePanels() { return HasInstructions() ? &MultiplyBytePanels : BytePanels256(); }
 #else
-PanelFunction BestFloatPanels() { return nullptr; }
-PanelFunction BestBytePanels() { return nullptr; }
+PanelFunction BestFloatPanels() { return FloatPanels256(); }
+PanelFunction BestBytePanels() { return BytePanels256(); }
 #endif
 
 }  // namespace belay::ops

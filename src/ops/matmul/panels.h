@@ -1,6 +1,7 @@
 // Products by the processor's instructions for pairs of BFLOAT16 and fours of bytes. The second matrix is
 // brought into panels as these take it, each of which is multiplied by all rows of the first one while it
-// lies in the first cache: so weights come by once as they lie, few rows or many.
+// lies in the first cache: so weights come by once as they lie, few rows or many. With AVX2 alone elements
+// become floats, or pairs of 16 bits, as they are brought there.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@
 
 namespace belay::ops {
 
-enum class PanelType : uint8_t { kBFloat16, kBytes, kNibbles };
+// FLOAT16 is for panels of AVX2 alone.
+enum class PanelType : uint8_t { kBFloat16, kBytes, kNibbles, kFloat16 };
 
 // Of an element.
 constexpr int64_t BitsOf(PanelType type) {
-  return type == PanelType::kBFloat16 ? 16 : type == PanelType::kBytes ? 8 : 4;
+  return type == PanelType::kBytes ? 8 : type == PanelType::kNibbles ? 4 : 16;
 }
 
 // The second matrix, [k, n]. Its lines are rows, or columns where it lies `across`; along a line elements lie
@@ -42,12 +44,16 @@ struct PanelGemm {
   const void* a_rest = nullptr;
   const float* by = nullptr;
   bool adds = false;
+  bool a_floats = false;  // a is of floats, which panels of AVX2 alone take
 };
 
 // Computes on the calling thread. Null where the processor does not have the instructions.
 using PanelFunction = void (*)(const PanelGemm& gemm);
 PanelFunction BestFloatPanels();  // a of BFLOAT16, b of any type: c of floats
 PanelFunction BestBytePanels();   // a of bytes, b of bytes or nibbles: c of INT32, which wrap
+// Those of processors with AVX2 alone; null on others.
+PanelFunction FloatPanels256();
+PanelFunction BytePanels256();
 
 // Where a matrix lies in a tensor of which panels are made.
 struct PanelPlace {

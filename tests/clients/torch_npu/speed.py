@@ -3,8 +3,9 @@
     python speed.py [training captured attention products steps numbers pointwise] [--threads 2] [--types float32,bfloat16]
 
 A row says the best time of each, the ratio of these (above 1: the device is faster), and that of the medians. BELAY_WORKERS
-is the number of the device's own threads; give --threads the same. Where a processor has no instructions for BFLOAT16
-torch's own products of that type take minutes.
+is the number of the device's own threads; give --threads the same. Where others are at work on the machine --processor
+times what the process spends, on one core (`taskset -c 1`, --threads 1, BELAY_WORKERS=1). Where a processor has no
+instructions for BFLOAT16 torch's own products of that type take minutes.
 """
 
 import argparse
@@ -20,11 +21,14 @@ import torch.nn.functional as F
 import torch_npu
 
 
+clock = time.perf_counter
+
+
 def timed(work) -> float:
-    begin = time.perf_counter()
+    begin = clock()
     work()
     torch.npu.synchronize()
-    return (time.perf_counter() - begin) * 1e3
+    return (clock() - begin) * 1e3
 
 
 def calm():
@@ -252,7 +256,11 @@ def main():
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="part", help=", ".join(PARTS))
     parser.add_argument("--threads", type=int, default=2, help="of torch on the CPU")
     parser.add_argument("--types", default="float32")
+    parser.add_argument("--processor", action="store_true", help="time the process, not the clock")
     arguments = parser.parse_args()
+    if arguments.processor:
+        global clock
+        clock = time.process_time
     torch.set_num_threads(arguments.threads)
     for part in arguments.parts:
         if part not in PARTS:
