@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "api/wait.h"
 #include "base/clock.h"
@@ -29,6 +30,9 @@ struct DueCall {
   void* argument;
   rt::HostFunction done;  // null: nobody waits for the call
   void* context;
+  // Whose it is, where somebody watches. Null in a replay.
+  const rt::Stream* stream = nullptr;
+  uint64_t position = 0;
 };
 
 // Who waits goes on also when the function ends its thread (pthread_exit, pthread_cancel).
@@ -85,18 +89,21 @@ struct ReportTask {
   // In a replay.
   static void Start(const rt::HostCall& call, rt::HostFunction done, void* context) {
     const auto& task = reinterpret_cast<const ReportTask&>(call);
-    bool posted = task.Post(done, context, [] { return true; });
+    bool posted =
+        task.Post({call.function, call.argument, task.blocks ? done : nullptr, context}, [] { return true; });
     if (!task.blocks || !posted) done(context);
   }
 
-  void Ranges(rt::RangeVisitor& visit) const { visit.TouchesUnknown(); }
+  void Ranges(rt::RangeVisitor& visit) const { blocks ? visit.TouchesUnknown() : visit.CallsAndGoesOn(); }
   bool Proceed(rt::Stream& stream) const {
     if (stream.TakeCallbackDone() || stream.TakeTimedOut()) return true;
     if (rt::Observers::any()) [[unlikely]]
       rt::TellHostLearned(stream, stream.completed());
     bool waits = blocks;  // once parked, this body may be gone
-    auto done = [](void* s) { static_cast<rt::Stream*>(s)->CallbackDone(); };
-    bool posted = Post(done, &stream, [&] {
+    const rt::HostFunction done = [](void* s) { static_cast<rt::Stream*>(s)->CallbackDone(); };
+    DueCall due{call.function, call.argument, blocks ? done : nullptr, &stream};
+    if (rt::Observers::any()) due.stream = &stream, due.position = stream.completed() + 1;
+    bool posted = Post(due, [&] {
       return !waits || stream.Park({rt::ParkReason::kCallback, &stream,
                                     [](void* s, rt::Stream&) { return Withdraw(s); }}) != 0;
     });
@@ -107,13 +114,12 @@ struct ReportTask {
   // Leaves the call to the subscribed thread. `ready` is asked while that cannot begin it yet; false: it is
   // not to be run. False when it will not run. Throws when no thread is subscribed.
   template <class Ready>
-  bool Post(rt::HostFunction done, void* context, Ready&& ready) const {
+  bool Post(const DueCall& due, Ready&& ready) const {
     std::shared_ptr<Mailbox> mailbox = MailboxOf(subscribed);
     if (mailbox == nullptr) {
       Fail(codes::kRtStreamNoCbReg, "callback-unsubscribed",
            "no thread is subscribed any more to the stream that the callback was launched on");
     }
-    DueCall due{call.function, call.argument, blocks ? done : nullptr, context};
     std::lock_guard guard(mailbox->lock);
     if (mailbox->closed) return false;
     mailbox->calls.push_back(due);  // first: once it is parked, nothing may fail
@@ -257,7 +263,9 @@ void ProcessReport(int64_t deadline_ns) {
     {
       rt::OutsideCalls outside;
       Completion completion{call};
-      rt::CallbackScope scope;
+      rt::CallbackScope scope(call.done != nullptr || call.stream == nullptr);
+      std::optional<rt::TellsOfCallback> tells;
+      if (call.stream != nullptr) tells.emplace(*call.stream, call.position);
       call.function(call.argument);
     }
     guard.lock();

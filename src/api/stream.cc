@@ -161,6 +161,7 @@ void aclrtStreamAbort(rt::Stream& stream) {
   }
   RefuseInCallback("aclrtStreamAbort");
   rt::CheckNotCaptured(stream, "aclrtStreamAbort");
+  if (rt::Observers::any()) rt::TellGivenUp(stream);
   stream.NoteAbort();
   stream.Drop();
   rt::TheEngine().WaitFor(stream, stream.tail(), -1);

@@ -205,6 +205,11 @@ bool Call::Wait() {
 }
 
 void Call::Ranges(rt::RangeVisitor& visit) const {
+  visit.UsesCommunicator(hooks_->communicator());
+  BufferRanges(visit);
+}
+
+void Call::BufferRanges(rt::RangeVisitor& visit) const {
   Extents extents = ExtentsOf(operation_, board_.rank(), board_.ranks());
   if (extents.send > 0) visit.Reads(operation_.send, extents.send);
   if (extents.receive > 0) visit.Writes(operation_.receive, extents.receive);

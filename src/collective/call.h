@@ -24,7 +24,7 @@ class Call : public rt::Progress {
   int64_t until_ns() const final { return until_ns_; }
   const void* key() const final { return board_.key(); }
   const std::atomic<bool>* from_outside() const final { return &board_.silent(); }
-  void Ranges(rt::RangeVisitor& visit) const override;
+  void Ranges(rt::RangeVisitor& visit) const final;
   void Lines(std::vector<uint64_t>* lines) const override;
   void Describe(std::string& out) const final;
 
@@ -32,6 +32,7 @@ class Call : public rt::Progress {
   void BeginEarly();
 
  protected:
+  virtual void BufferRanges(rt::RangeVisitor& visit) const;
   virtual void Start() = 0;  // takes its turn
   virtual bool Over() const = 0;
   virtual bool CanMove() const = 0;                       // while it is not over

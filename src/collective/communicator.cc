@@ -204,6 +204,7 @@ void Communicator::Unref() {
 }
 
 void Communicator::Destroy(Communicator& communicator) {
+  if (rt::Observers::any()) rt::TellDestroyed(g_communicators.HandleOf(&communicator));
   {
     std::lock_guard guard(communicator.lock_);
     if (communicator.under_way() != 0 && communicator.async_error() == 0) {
@@ -241,13 +242,18 @@ namespace {
 // What a task holds of its communicator.
 class Use final : public Hooks {
  public:
-  explicit Use(Communicator& communicator) : communicator_(communicator) { communicator_.Ref(); }
+  explicit Use(Communicator& communicator)
+      : communicator_(communicator), handle_(g_communicators.HandleOf(&communicator)) {
+    communicator_.Ref();
+  }
   ~Use() override { communicator_.Unref(); }
   void Begin() override { communicator_.Begin(); }
   void End() noexcept override { communicator_.End(); }
+  HandleBits communicator() const override { return handle_; }
 
  private:
   Communicator& communicator_;
+  const HandleBits handle_;  // which may lead nowhere by now
 };
 
 // A rank works on its own device, as do its streams.

@@ -218,7 +218,7 @@ class MessagesCall final : public Call {
       : Call(board, std::move(hooks), o) {
     for (const Message& message : operation().messages) sides_.emplace_back(board, message);
   }
-  void Ranges(rt::RangeVisitor& visit) const override {
+  void BufferRanges(rt::RangeVisitor& visit) const override {
     for (const Message& m : operation().messages) {
       size_t bytes = m.count * tensor::BytesOf(m.type);
       if (bytes == 0) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/handle_table.h"
 #include "tensor/dtype.h"
 
 namespace belay::rt {
@@ -89,6 +90,7 @@ struct Hooks {
   virtual void Begin() {}  // an operation is under way; throws when there may be none
   virtual void End() noexcept {}
   virtual void Failed(const Error&) noexcept {}  // it ended with this
+  virtual HandleBits communicator() const { return 0; }
 };
 void Submit(Board& board, std::shared_ptr<Hooks> hooks, rt::Stream& stream, const Operation& operation);
 

@@ -53,12 +53,12 @@ struct Pool {
 };
 
 std::atomic<int64_t> g_idle_ns{kIdleNs};
-constinit thread_local int t_depth = 0;
+constinit thread_local int t_depth = 0, t_awaited = 0;
 constinit thread_local bool t_is_callback_thread = false;
 
 // A child that was forked by a callback runs none itself.
 [[maybe_unused]] const bool g_callback_pool_at_fork = AtForkInChild([] {
-  t_depth = 0;
+  t_depth = t_awaited = 0;
   t_is_callback_thread = false;
 });
 
@@ -162,9 +162,10 @@ void Pool::Unlink(const CallbackThread& thread) {
 
 }  // namespace
 
-CallbackScope::CallbackScope() { ++t_depth; }
-CallbackScope::~CallbackScope() { --t_depth; }
+CallbackScope::CallbackScope(bool awaited) : awaited_(awaited) { ++t_depth, t_awaited += awaited_; }
+CallbackScope::~CallbackScope() { --t_depth, t_awaited -= awaited_; }
 bool InCallback() { return t_depth > 0; }
+bool InAwaitedCallback() { return t_awaited > 0; }
 void SetCallbackIdleTime(int64_t ns) { g_idle_ns.store(ns); }
 
 void RunOnCallbackThread(HostFunction function, void* argument, void (*done)(void*), void* context) {

@@ -31,12 +31,17 @@ void SetCallbackIdleTime(int64_t ns);
 
 // Whether the calling thread is inside a callback.
 bool InCallback();
+// And whether somebody waits for its end.
+bool InAwaitedCallback();
 
 // Marks the calling thread as being inside a callback while in scope (aclrtProcessReport).
 class CallbackScope {
  public:
-  CallbackScope();
+  explicit CallbackScope(bool awaited = true);
   ~CallbackScope();
+
+ private:
+  const bool awaited_;
 };
 
 }  // namespace belay::rt

@@ -184,7 +184,10 @@ std::vector<Stream*> Device::AllStreams() const {
 bool Device::Abort(int64_t deadline_ns) {
   std::vector<Stream*> streams = AllStreams();
   bool all_ended = true;
-  for (Stream* stream : streams) stream->Drop();
+  for (Stream* stream : streams) {
+    if (Observers::any()) TellGivenUp(*stream);
+    stream->Drop();
+  }
   for (Stream* stream : streams) {
     stream->NoteAbort(Error(codes::kRtDeviceTaskAbort, "device-abort",
                             "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));
@@ -293,6 +296,7 @@ void Context::DestroyStream(Stream& stream, bool force) {
   stream.StopAccepting();
   LeaveCapture(stream);
   if (force) {
+    if (Observers::any()) TellGivenUp(stream);
     stream.NoteAbort();  // for whoever waits for its tasks
     stream.Drop();
   }

@@ -37,6 +37,38 @@ inline constexpr HostCallScheme kCallbackPool{[](const HostCall& call, HostFunct
                                               },
                                               nullptr};
 
+// While there is one observers take the calling thread to be in a function that this task calls: also when
+// that ends the thread.
+class TellsOfCallback {
+ public:
+  TellsOfCallback(const Stream& stream, uint64_t position) : stream_(stream), position_(position) {
+    Observers::Tell([&](Observer& o) { o.CallbackBegins(stream_, position_); });
+  }
+  ~TellsOfCallback() {
+    Observers::Tell([&](Observer& o) { o.CallbackIsOver(stream_, position_); });
+  }
+  TellsOfCallback(const TellsOfCallback&) = delete;
+  TellsOfCallback& operator=(const TellsOfCallback&) = delete;
+
+ private:
+  const Stream& stream_;
+  const uint64_t position_;
+};
+
+// A call of which observers are told.
+struct WatchedCall {
+  HostFunction function;
+  void* argument;
+  const Stream& stream;
+  uint64_t position;
+
+  static void Run(void* taken) {
+    const std::unique_ptr<WatchedCall> call(static_cast<WatchedCall*>(taken));
+    const TellsOfCallback tells(call->stream, call->position);
+    call->function(call->argument);
+  }
+};
+
 // Runs on a callback thread; the stream is parked meanwhile.
 struct HostCallTask {
   static constexpr const char* kName = "host function";
@@ -48,14 +80,20 @@ struct HostCallTask {
   void Ranges(RangeVisitor& visit) const { visit.TouchesUnknown(); }
   bool Proceed(Stream& stream) const {
     if (stream.TakeCallbackDone()) return true;
-    if (Observers::any()) [[unlikely]]
-      TellHostLearned(stream, stream.completed());
     HostCall copy = call;  // once parked, this body may be gone
+    std::unique_ptr<WatchedCall> watched;
+    if (Observers::any()) [[unlikely]] {
+      TellHostLearned(stream, stream.completed());
+      watched.reset(new WatchedCall{call.function, call.argument, stream, stream.completed() + 1});
+      copy.function = &WatchedCall::Run;
+      copy.argument = watched.get();
+    }
     stream.Park({ParkReason::kCallback});
     std::exception_ptr failure;
     try {
       copy.scheme->start(
           copy, [](void* s) { static_cast<Stream*>(s)->CallbackDone(); }, &stream);
+      (void)watched.release();  // the function's
     } catch (...) {
       failure = std::current_exception();
     }

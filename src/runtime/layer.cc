@@ -78,9 +78,9 @@ std::string ObjectWords(char letter, uint64_t handle) {
   return ListWords(object->items, [](HandleBits item) { return ObjectWords('t', item); });
 }
 
-constexpr CoreFacts kCore{&Lookup,        &CallName,        &InCallback,    &DeviceOf,
-                          &CurrentCall,   &ParkedAt,        &WaitWords,     &ObjectWords,
-                          &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch, &ViewOf};
+constexpr CoreFacts kCore{&Lookup,        &CallName,        &InAwaitedCallback, &DeviceOf,
+                          &CurrentCall,   &ParkedAt,        &WaitWords,         &ObjectWords,
+                          &UsePinnedDoor, &SetPinnedClosed, &ModelOfLaunch,     &ViewOf};
 
 // What the layer exports by that name; null with the reason.
 void* FindInLayer(const std::string& layer, const char* name, std::string* why) {

@@ -16,7 +16,7 @@ namespace belay::rt {
 struct CoreFacts {
   MemoryRange (*lookup)(const void* p, size_t bytes) noexcept;
   const char* (*call_name)(uint32_t call);
-  bool (*in_callback)();
+  bool (*in_callback)();  // of a stream that waits for it
   int (*device_of)(const Stream& stream) noexcept;
   uint32_t (*current_call)() noexcept;  // of the calling thread
   ParkPlace (*parked_at)(const Stream& stream);

@@ -35,6 +35,10 @@ void TellHostLearned(const Stream& stream, uint64_t position) noexcept {
   Observers::Tell([&](Observer& o) { o.HostLearned(stream, position); });
 }
 
+void TellGivenUp(const Stream& stream) noexcept {
+  Observers::Tell([&](Observer& o) { o.GivenUp(stream); });
+}
+
 void TellAllocated(Block block) noexcept {
   block.call = t_current_call;
   Observers::Tell([&](Observer& o) { o.Allocated(block); });

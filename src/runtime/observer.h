@@ -97,6 +97,13 @@ class Observer {
                                  uint64_t position) {
     HostLearned(stream, position);
   }
+  // What the stream has and the host does not know to be over may never be done: the calling thread gives it
+  // up.
+  virtual void GivenUp(const Stream& /*stream*/) {}
+  // A function of the program that the task at this position calls begins in the calling thread, and is over.
+  // Not told of in replays.
+  virtual void CallbackBegins(const Stream& /*stream*/, uint64_t /*position*/) {}
+  virtual void CallbackIsOver(const Stream& /*stream*/, uint64_t /*position*/) {}
   // Tasks ran because the program made no calls for long, so time decided what ran (explore_engine.h).
   virtual void HostWasSilent() {}
   // The calling thread does this itself, at once.
@@ -119,8 +126,9 @@ class Observer {
   // There is this object from now on, which nothing but the program destroys: a dataset, a data buffer, a
   // description, a loaded model (by its number).
   virtual void Created(uint64_t /*handle*/) {}
-  // This handle, or number of a loaded model, leads nowhere from now on. Not told of what an operator takes:
-  // of tensors and the like there are too many.
+  // This handle, or number of a loaded model, leads nowhere from now on; that of a communicator perhaps not
+  // yet, where the call is refused. Not told of what an operator takes: of tensors and the like there are too
+  // many.
   virtual void Destroyed(uint64_t /*handle*/) {}
   // The calling thread executes a loaded model by a call that waits: from the call's begin to its end.
   virtual void ExecutionBegan(uint32_t /*model*/) {}
@@ -199,6 +207,8 @@ class Observers {
 };
 
 [[gnu::cold, gnu::noinline]] void TellHostLearned(const Stream& stream, uint64_t position) noexcept;
+
+[[gnu::cold, gnu::noinline]] void TellGivenUp(const Stream& stream) noexcept;
 
 // The call is that of the thread.
 [[gnu::cold, gnu::noinline]] void TellAllocated(Block block) noexcept;

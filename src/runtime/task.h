@@ -62,6 +62,8 @@ class RangeVisitor {
   // The model that it runs: the handle of a captured one, the number of a loaded one, of which no two
   // executions may be under way.
   virtual void RunsModel(uint64_t /*model*/) {}
+  // The communicator whose operation it is, by its handle.
+  virtual void UsesCommunicator(uint64_t /*communicator*/) {}
   // It runs when that stream has got there.
   virtual void WaitsFor(const Stream& /*source*/, uint64_t /*position*/) {}
   // What is told from here to the next part is over as soon as the word holds this number, or more: it comes
@@ -81,6 +83,8 @@ class RangeVisitor {
   virtual void Signals(const void* /*word*/) {}
   // It touches what nobody knows before it runs.
   virtual void TouchesUnknown() {}
+  // So does a function of the program that it has called, and does not wait for.
+  virtual void CallsAndGoesOn() { TouchesUnknown(); }
 };
 
 // The API function that the calling thread is in (its place in the table of functions; 0: none).

@@ -34,6 +34,10 @@ class Clock {
   void ForgetFrom(const Epoch& epoch) {
     if (epoch.stream < positions_.size()) positions_[epoch.stream] = epoch.position - 1;
   }
+  // What both know.
+  void Meet(const Clock& other) {
+    for (uint32_t i = 0; i < positions_.size(); ++i) positions_[i] = std::min(positions_[i], other.at(i));
+  }
   void Join(const Clock& other) {
     if (other.positions_.size() > positions_.size()) positions_.resize(other.positions_.size());
     for (size_t i = 0; i < other.positions_.size(); ++i) {

@@ -1,32 +1,13 @@
 #include "layers/race/executions.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <system_error>
 
-#include "base/clock.h"
+#include "layers/race/patience.h"
 
 namespace belay::race {
 namespace {
 
 constexpr int kWatched = 3;  // executions of a model by a thread
-constexpr int64_t kPatienceNs = 20'000'000;
-
-// Besides the calling one, and those of the runtime.
-bool HasOtherThreads() {
-  int found = 0;
-  std::error_code failed;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", failed)) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    if (!name.empty() && !name.starts_with("belay-") && ++found > 1) return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -51,10 +32,11 @@ std::optional<Execution> Executions::Begin(const Execution& execution) {
 }
 
 void Executions::StandStill(const Execution& execution) {
-  for (const int64_t since = NowNs(); NowNs() - since < kPatienceNs; usleep(200)) {
+  const Patience patience;
+  do {
     std::lock_guard guard(lock_);
     if (Other(execution)) return;
-  }
+  } while (patience.Wait());
 }
 
 void Executions::End(uint32_t model, int thread) {

@@ -17,18 +17,9 @@ namespace belay::race {
 
 namespace {
 
-std::string Who(const Site& site) {
-  return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
-}
-
 const char* RunMode() {
   const char* mode = std::getenv("BELAY_RUN_MODE");
   return mode == nullptr ? "" : mode;
-}
-
-layers::Place Told(const char* verb, const Site& site, const Spot& spot) {
-  const std::string by = site.call.empty() ? "" : ", by " + site.call;
-  return {std::string(verb) + "  " + site.name + ", " + Who(site) + by, site.stack, spot.Words()};
 }
 
 }  // namespace
@@ -102,6 +93,7 @@ bool Race::Update(Line& line, uint64_t position, const Touches& touches) {
 }
 
 void Race::HostLearned(const rt::Stream& stream, uint64_t position) {
+  if (callbacks_.any_watched()) MeetCallbacks(stream, position);
   std::lock_guard guard(lock_);
   if (follows_waits_) NoteWait(stream, position);
   Line& line = LineOf(stream);
@@ -123,7 +115,7 @@ void Race::HostKnows(const Knowledge& known) {
   if (gates_.any()) gates_.Forget([&](const Epoch& gate) { return host_.Knows(gate); });
   if (host_pages_.any()) {
     host_pages_.CloseAgain();
-    host_pages_.Open([&](const HostPages::Closed& closed) { return host_.Knows(closed.by.by); });
+    OpenFound();
   }
   const bool late_are_over = late_.ranges() != 0 && !known.open.empty();
   if (late_are_over || shadow_.ranges() + late_.ranges() > tidy_at_) Tidy();
@@ -133,7 +125,7 @@ void Race::Tidy() {
   for (Shadow* shadow : {&shadow_, &late_}) {
     shadow->Forget(
         [&](uint64_t block, uintptr_t at) {
-          if (IsGroup(block) || IsModel(block) || IsLine(block)) return false;
+          if (IsGroup(block) || IsModel(block) || IsLine(block) || IsCommunicator(block)) return false;
           if (Aliases::IsMemory(block)) return aliases_.IsGone(block);
           return SerialOf(reinterpret_cast<const void*>(at)) != block;
         },
@@ -208,7 +200,11 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
     sources_.Forget([&](const Sources::Source& source) { return clock.Knows(source.by.by); });
   const bool calls = touches.unknown && (task.type->task_class == rt::TaskClass::kHostCall ||
                                          task.type->task_class == rt::TaskClass::kLaunch);
-  if (calls) gates_.Add({&stream, position, {line.index, position}, SiteOf(task, stream.id())});
+  if (calls && !touches.goes_on)
+    gates_.Add({&stream, position, {line.index, position}, SiteOf(task, stream.id())});
+  if (touches.task_class == rt::TaskClass::kHostCall)
+    callbacks_.Launched({line.index, position}, SiteOf(task, stream.id()));
+  if (lost_.any()) MeetLost(touches, known, site ? *site : SiteOf(task, stream.id()), spot);
   if (seen || calls) told_others_.Join(clock);
   if (!known || touches.unknown || touches.partly) ++tally_.not_judged;
   if (touches.unknown || (touches.accesses.empty() && touches.some.empty())) return;
@@ -232,8 +228,9 @@ void Race::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
 }
 
 void Race::HostDoes(const rt::Task& task) {
-  const bool in_callback = core_.in_callback();
-  if (in_callback && !follows_writes_ && !sources_.any()) return;
+  const HostOrder order = OrderOfHost();
+  const bool in_callback = !order.known;
+  if (in_callback && !follows_writes_ && !sources_.any() && !lost_.any()) return;
   const Touches touches(*this, task);
   std::unique_lock guard(lock_);
   std::optional<uint32_t> site;
@@ -241,12 +238,13 @@ void Race::HostDoes(const rt::Task& task) {
   const Spot spot = site ? SpotOfHost(*site) : Spot();
   if (follows_writes_) Follow(task, touches, !in_callback, spot);
   FollowSources(task, touches, {});
-  if (in_callback) return;  // its stream waits for it, and nobody says for what it was called
+  if (lost_.any()) MeetLost(touches, !in_callback, site ? *site : SiteOf(task, Site::kHost), spot);
+  if (in_callback) return;
   ++tally_.host_accesses;
   std::vector<Conflict> conflicts;
   for (const Access& access : touches.accesses) {
     shadow_.Check(
-        access.bytes, access.writes, [&](const Mark& before) { return host_.Knows(before.by); },
+        access.bytes, access.writes, [&](const Mark& before) { return ComesFirst(order, before); },
         [&](const Conflict& conflict) { conflicts.push_back(conflict); });
   }
   if (!conflicts.empty() && !site) site = SiteOf(task, Site::kHost);
@@ -311,7 +309,7 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
   const std::string_view call = core_.call_name(block.call);
   const bool of_program =
       call.starts_with("aclrtFree") || call == "aclrtUnmapMem" || call == "aclrtIpcMemClose" || registered;
-  if (of_program && why == rt::FreedBy::kCall && !core_.in_callback()) TellUsersOf(block, serial);
+  if (of_program && why == rt::FreedBy::kCall && OrderOfHost().known) TellUsersOf(block, serial);
   blocks_.End(block.base);
   if (block.kind == rt::BlockKind::kMapped) aliases_.Remove(serial);
   if (block.kind == rt::BlockKind::kPinned && host_pages_.any()) {
@@ -320,8 +318,9 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
       return closed.begin >= block.base && closed.end <= block.base + block.bytes;
     });
   }
-  if (follows_writes_ || sources_.any()) {
+  if (follows_writes_ || sources_.any() || lost_.any()) {
     std::lock_guard guard(lock_);
+    lost_.End(serial);
     undefined_.End(serial);
     sources_.Forget([&](const Sources::Source& source) { return source.bytes.block == serial; });
   }
@@ -335,6 +334,7 @@ void Race::Freed(const rt::Block& block, rt::FreedBy why) {
 // places of the report's second half and of this call.
 template <class Make>
 void Race::TellUsers(const Bytes& bytes, const std::string& call, const Make& make) {
+  const HostOrder order = OrderOfHost();
   std::lock_guard guard(lock_);
   Spot spot;
   const Shadow::Tell tell = [&](const Conflict& conflict) {
@@ -344,11 +344,11 @@ void Race::TellUsers(const Bytes& bytes, const std::string& call, const Make& ma
     if (layers::Tell(make(user, conflict.first_writes, used, spot.Words()))) window_.Write();
   };
   shadow_.Check(
-      bytes, true, [&](const Mark& before) { return host_.Knows(before.by); }, tell);
+      bytes, true, [&](const Mark& before) { return ComesFirst(order, before); }, tell);
   // Of a task that other ranks were told of one of them may have told the host.
   late_.Check(
       bytes, true,
-      [&](const Mark& before) { return host_.Knows(before.by) || told_others_.Knows(before.by); }, tell);
+      [&](const Mark& before) { return ComesFirst(order, before) || told_others_.Knows(before.by); }, tell);
 }
 
 void Race::TellUsersOf(const rt::Block& block, uint64_t serial) {
@@ -370,22 +370,26 @@ Bytes Race::ModelBytes(uint64_t model) {
   return {kModel | (IsLoadedModel(model) ? kLoaded : 0) | (model & (kLoaded - 1)), 0, 1};
 }
 
-// Models only: a stream waits for its tasks, and what has waited for an event needs it no more.
+// Models and communicators: a stream waits for its tasks, and what has waited for an event needs it no more.
 void Race::Destroyed(uint64_t handle) {
   const std::string call = core_.call_name(core_.current_call());
   const bool loaded = IsLoadedModel(handle) && call.ends_with("Unload");
   const bool captured =
       KindOf(handle) == static_cast<uint8_t>(HandleKind::kModel) && call == "aclmdlRIDestroy";
-  if ((!loaded && !captured) || core_.in_callback()) return;
-  TellUsers(ModelBytes(handle), call,
-            [&](const Site& user, bool, const layers::Place& used, const std::string& here) {
-              const std::string stream = "stream " + std::to_string(user.stream);
-              return layers::Report{
-                  "destroy-while-used",
-                  call + " of a model that " + stream + " runs",
-                  {{"in " + call, layers::ThisStack(), here}, used},
-                  "wait for " + stream + " before the model is " + (loaded ? "unloaded" : "destroyed")};
-            });
+  const bool communicator =
+      KindOf(handle) == static_cast<uint8_t>(HandleKind::kCommunicator) && call == "HcclCommDestroy";
+  if ((!loaded && !captured && !communicator) || !OrderOfHost().known) return;
+  const std::string what = communicator ? "communicator" : "model";
+  TellUsers(
+      communicator ? CommunicatorBytes(handle) : ModelBytes(handle), call,
+      [&](const Site& user, bool, const layers::Place& used, const std::string& here) {
+        const std::string stream = Who(user);
+        return layers::Report{
+            "destroy-while-used",
+            call + " of a " + what + " that " + stream + (communicator ? " uses" : " runs"),
+            {{"in " + call, layers::ThisStack(), here}, used},
+            "wait for " + stream + " before the " + what + " is " + (loaded ? "unloaded" : "destroyed")};
+      });
 }
 
 // --- undefined bytes
@@ -395,9 +399,10 @@ void Race::WrittenUnseen(const void* p) {
     std::lock_guard guard(lock_);
     flags_.erase(p);
   }
-  if (!follows_writes_ && !sources_.any()) return;
+  if (!follows_writes_ && !sources_.any() && !lost_.any()) return;
   const uint64_t serial = SerialOf(p);
   std::lock_guard guard(lock_);
+  lost_.End(serial);
   undefined_.End(serial);
   sources_.Forget([&](const Sources::Source& source) { return source.bytes.block == serial; });
 }
@@ -453,7 +458,7 @@ void Race::Follow(const rt::Task& task, const Touches& touches, bool judge, cons
 
 // Whoever writes there by a task or a call is judged by that.
 void Race::FollowSources(const rt::Task& task, const Touches& touches, const Epoch& at) {
-  if (touches.unknown) {
+  if (touches.unknown && !touches.goes_on) {
     unknown_.Learn(at);
     // Before a callback is called it is told what the host learns by that.
     if (task.type->task_class != rt::TaskClass::kHostCall)
@@ -569,7 +574,12 @@ bool Race::Tell(const Conflict& conflict, uint32_t second, const Spot& spot) {
 
 namespace {
 
-std::string Mend(const Site& first, const Site& second) {
+std::string Mend(const Site& first, const Site& second, bool in_callback) {
+  if (second.stream == Site::kHost && in_callback) {
+    return "let " + Who(first) +
+           " wait for the callback (ACL_CALLBACK_BLOCK on the same stream, an event behind it on another one), or the "
+           "callback's stream for the first";
+  }
   if (second.stream == Site::kHost) {
     return "wait for stream " + std::to_string(first.stream) +
            " before the second (aclrtSynchronizeStream, or aclrtSynchronizeEvent on an event recorded after the "
@@ -623,7 +633,7 @@ bool Race::Report(const Conflict& conflict, const Site& first, const Site& secon
     what += ": the memory of a loaded model, which serves one execution at a time";
   if (IsLine(conflict.bytes.block))
     what += ": the order of a communicator's operations, which has to be the same on all ranks";
-  const bool told = layers::Tell({"race", what, places, Mend(first, second)});
+  const bool told = layers::Tell({"race", what, places, Mend(first, second, callbacks_.Here().has_value())});
   if (told && spot.model < 0) window_.Write();
   return told;
 }

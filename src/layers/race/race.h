@@ -21,12 +21,14 @@
 
 #include "base/handle_table.h"
 #include "layers/race/aliases.h"
+#include "layers/race/callbacks.h"
 #include "layers/race/clock.h"
 #include "layers/race/executions.h"
 #include "layers/race/gates.h"
 #include "layers/race/host_budget.h"
 #include "layers/race/host_pages.h"
 #include "layers/race/idle_waits.h"
+#include "layers/race/lost_bytes.h"
 #include "layers/race/origins.h"
 #include "layers/race/shadow.h"
 #include "layers/race/site.h"
@@ -67,6 +69,9 @@ class Race final : public rt::Observer {
   void WrittenUnseen(const void* p) override;
   void EndedDevice(int device) override;
   void Destroyed(uint64_t handle) override;
+  void GivenUp(const rt::Stream& stream) override;
+  void CallbackBegins(const rt::Stream& stream, uint64_t position) override;
+  void CallbackIsOver(const rt::Stream& stream, uint64_t position) override;
   void ExecutionBegan(uint32_t model) override;
   void ExecutionEnded(uint32_t model) override { executions_.End(model, layers::ThisThread()); }
 
@@ -162,6 +167,20 @@ class Race final : public rt::Observer {
   bool WatchesHost();
   void CloseToHost(const std::vector<Access>& accesses, const Mark& mark);
   void TellHost(const Bytes& bytes, bool writes, const char* what, std::unique_lock<std::mutex>& guard);
+  // Where the calling thread is in a function that a stream waits for: what lies behind that comes later. Not
+  // `known`: it is one of a replay, of which nobody knows what comes before it.
+  struct HostOrder {
+    bool known = true;
+    std::optional<Epoch> awaited;
+  };
+  HostOrder OrderOfHost() const;
+  void MeetCallbacks(const rt::Stream& stream, uint64_t position);
+  bool ComesFirst(const HostOrder& host, const Mark& task) const;
+  // Bytes whose writing was given up (race_given_up.cc).
+  void MeetLost(const Touches& touches, bool reads, uint32_t site, const Spot& spot);
+  void MeetLostByHost(const Conflict& conflict, uint32_t site, const Spot& spot);
+  void TellLost(const LostBytes::Lost& lost, uint32_t site, const Spot& spot);
+  void OpenFound();
   // Tasks that come after a wait whose other end nobody knows (race_late.cc).
   Knowledge Before(const Epoch& task) const;
   bool HaveTheSameWaits(const Epoch& first, const Epoch& second) const;
@@ -193,7 +212,15 @@ class Race final : public rt::Observer {
   // ranks.
   static constexpr uint64_t kLine = uint64_t{1} << 59;
   static bool IsLine(uint64_t block) { return block >> 59 == 1; }
+  // And communicators, which each operation reads.
+  static constexpr uint64_t kCommunicator = uint64_t{1} << 58;
+  static bool IsCommunicator(uint64_t block) { return block >> 58 == 1; }
+  // Bytes that the program can name: of a block, or of its own memory that it has registered.
+  static bool IsOfProgram(uint64_t block) { return (block & ~kRegistered) < kCommunicator; }
   static Bytes ModelBytes(uint64_t model);
+  static Bytes CommunicatorBytes(uint64_t handle) {
+    return {kCommunicator | (handle & (kCommunicator - 1)), 0, 1};
+  }
   static bool IsLoadedModel(uint64_t model) { return KindOf(model) == 0; }
   static bool IsRegistered(uint64_t serial) { return (serial & kRegistered) != 0; }
 
@@ -223,7 +250,7 @@ class Race final : public rt::Observer {
   };
   std::unordered_map<const uint64_t*, Record> records_;  // by the event's word
   std::atomic<bool> any_records_{false};
-  // Of a notify: what was known at the records that no wait has had yet, and how many waits have had none.
+  // Of a notify: what is known at each record that no wait has had yet, and how many waits have had none.
   struct Flag {
     Knowledge known;
     bool set = false;
@@ -270,6 +297,8 @@ class Race final : public rt::Observer {
   Sources sources_;
   Clock unknown_;  // tasks that may write anywhere
   Gates gates_;
+  Callbacks callbacks_;
+  LostBytes lost_;
   Executions executions_;
 };
 

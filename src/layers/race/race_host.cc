@@ -47,10 +47,49 @@ void Race::CloseToHost(const std::vector<Access>& accesses, const Mark& mark) {
   }
 }
 
-// Not those of the runtime, and not in a call: what a call touches is told by itself. A callback's stream
-// waits for it, and nobody says for what else it was called.
+// --- functions that streams call
+
+// Where they begin what comes before them on the stream is known to be over.
+void Race::CallbackBegins(const rt::Stream& stream, uint64_t position) {
+  std::unique_lock guard(lock_);
+  const Epoch at{LineOf(stream).index, position};
+  guard.unlock();
+  callbacks_.Begin(at);
+}
+
+void Race::CallbackIsOver(const rt::Stream& stream, uint64_t position) {
+  std::unique_lock guard(lock_);
+  const Epoch at{LineOf(stream).index, position};
+  guard.unlock();
+  callbacks_.End(at);
+}
+
+// That one is about to be called is no news for the others.
+void Race::MeetCallbacks(const rt::Stream& stream, uint64_t position) {
+  if (callbacks_.Here()) return;
+  std::unique_lock guard(lock_);
+  const Epoch next{LineOf(stream).index, position + 1};
+  guard.unlock();
+  if (!callbacks_.IsWatched(next)) callbacks_.Meet();
+}
+
+Race::HostOrder Race::OrderOfHost() const {
+  if (!core_.in_callback()) return {};
+  const std::optional<Epoch> here = callbacks_.Here();
+  return {here.has_value(), here};
+}
+
+bool Race::ComesFirst(const HostOrder& host, const Mark& task) const {
+  return host_.Knows(task.by) ||
+         (host.awaited && At(lines_[task.by.stream], task.by.position).clock.Knows(*host.awaited));
+}
+
+// --- closed pages
+
+// Not those of the runtime, and not in a call: what a call touches is told by itself.
 bool Race::IsJudgedThread() const {
-  if (core_.in_callback() || core_.current_call() != 0) return false;
+  if (core_.current_call() != 0) return false;
+  if (core_.in_callback()) return callbacks_.Here().has_value();
   char name[16] = {};
   return prctl(PR_GET_NAME, name) != 0 || std::strncmp(name, "belay-", 6) != 0;
 }
@@ -105,6 +144,7 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what, std::uniq
   constexpr uint64_t kEnough = 128 << 10;
   const std::optional<HostPages::Closed> met = host_pages_.Find(bytes.begin, bytes.end, writes);
   if (!met || !IsJudgedThread()) return;
+  if (const HostOrder order = OrderOfHost(); order.awaited && ComesFirst(order, met->by)) return;
   struct Telling {
     Race* race;
     Conflict conflict;
@@ -136,6 +176,7 @@ void Race::TellHost(const Bytes& bytes, bool writes, const char* what, std::uniq
 // program's own frames do not show one is enough.
 void Race::TellHostOnce(const Conflict& conflict, uint32_t site, const Spot& spot) {
   const uint32_t first = conflict.first.site;
+  if (host_.Knows(conflict.first.by)) return MeetLostByHost(conflict, site, spot);
   if (told_.contains({first, site})) return;
   if (told_of_host_.contains(first) && !layers::IsInMain(sites_[site].stack)) return;
   if (Tell(conflict, site, spot)) told_of_host_.insert(first);

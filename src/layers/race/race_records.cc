@@ -2,6 +2,7 @@
 // (ACL_EVENT_RECORD_EXTERNAL), where what waits for one knows the nodes that come before it to be over, and
 // no others; and notifies.
 #include <algorithm>
+#include <utility>
 
 #include "layers/race/race.h"
 #include "layers/race/touches.h"
@@ -42,9 +43,9 @@ void Race::HostLearnedRecord(const uint64_t* word, uint64_t number, const rt::St
   if (known != nullptr && !host_.Knows(known->clock)) HostKnows(Knowledge(*known));
 }
 
-// A wait for a notify may be let through by any record of it that no wait has had yet, so that all of these
-// together are the most that it can know. Where there is none it will have a record to come, and nobody knows
-// what comes before it; nor where the wait stands within a launch.
+// A wait for a notify may be let through by any record of it that no wait has had yet: it knows for certain
+// what all of these know. Where there is none it will have a record to come, and nobody knows what comes
+// before it; nor where the wait stands within a launch.
 void Race::ResolveFlags(Touches* touches) {
   for (const void* word : touches->records->flags) {
     Flag& flag = flags_[word];
@@ -66,7 +67,14 @@ void Race::NoteFlags(const Touches& touches, const Knowledge& known) {
       --flag.owed;
       continue;
     }
-    flag.known.Join(known);
+    if (flag.set) {
+      Clock least = flag.known.clock;
+      least.Meet(known.clock);
+      flag.known.Join(known);  // and the waits of both
+      flag.known.clock = std::move(least);
+    } else {
+      flag.known = known;
+    }
     flag.set = true;
   }
 }

@@ -56,6 +56,16 @@ class Shadow {
   template <class IsOrdered>
   bool Again(const Bytes& bytes, bool writes, const Mark& mark, const IsOrdered& ordered);
 
+  // The latest writes, with what has read them since.
+  template <class Visit>
+  void ForEachWrite(const Visit& visit) const {
+    for (const auto& [number, block] : blocks_) {
+      for (const auto& [begin, range] : block.ranges) {
+        if (range.written) visit(Bytes{number, begin, range.end}, range.write, range.reads);
+      }
+    }
+  }
+
   // What was noted of one block is noted of the other, so many bytes behind.
   void Copy(uint64_t from, uint64_t to, uintptr_t moved);
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "layers/support/report.h"
 #include "layers/support/stack.h"
 
 namespace belay::race {
@@ -43,5 +44,15 @@ struct Spot {
     return graph + lane + std::to_string(number) + ":" + std::to_string(position);
   }
 };
+
+inline std::string Who(const Site& site) {
+  return site.stream == Site::kHost ? "the host" : "stream " + std::to_string(site.stream);
+}
+
+// As reports name it.
+inline layers::Place Told(const char* verb, const Site& site, const Spot& spot) {
+  const std::string by = site.call.empty() ? "" : ", by " + site.call;
+  return {std::string(verb) + "  " + site.name + ", " + Who(site) + by, site.stack, spot.Words()};
+}
 
 }  // namespace belay::race

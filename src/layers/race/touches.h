@@ -33,12 +33,16 @@ inline const Race::Holder& Race::HolderOf(const void* p, Room* room) const {
 // What a task touches of memory whose life is known, and what it waits for.
 struct Race::Touches final : rt::RangeVisitor {
   Touches(const Race& r, const rt::Task& task)
-      : race(r), room(*layers::ThreadCache<Room>()), accesses(room.accesses), some(room.some) {
+      : race(r),
+        task_class(task.type->task_class),
+        room(*layers::ThreadCache<Room>()),
+        accesses(room.accesses),
+        some(room.some) {
     if (task.type->ranges != nullptr) task.type->ranges(task.payload, *this);
     if (race.aliases_.any()) AddInMemory();
     // Within a launch a wait may stand between its accesses.
-    if (task.type->task_class == rt::TaskClass::kLaunch && WaitsForFlags()) open = true;
-    collective = task.type->task_class == rt::TaskClass::kProgress;
+    if (task_class == rt::TaskClass::kLaunch && WaitsForFlags()) open = true;
+    collective = task_class == rt::TaskClass::kProgress;
     if (collective) StandInLines(*task.body<rt::ProgressTask>().work);
     if (open && !collective) ForgetAccesses();  // words that order others, not data
   }
@@ -74,6 +78,9 @@ struct Race::Touches final : rt::RangeVisitor {
   void RunsModel(uint64_t model) override {
     accesses.push_back({ModelBytes(model), IsLoadedModel(model), false});
   }
+  void UsesCommunicator(uint64_t handle) override {
+    if (handle != 0) accesses.push_back({CommunicatorBytes(handle), false, false});
+  }
   void WaitsFor(const rt::Stream& source, uint64_t position) override {
     waits.emplace_back(&source, position);
   }
@@ -93,6 +100,8 @@ struct Race::Touches final : rt::RangeVisitor {
   }
   void Signals(const void*) override { signals = true; }
   void TouchesUnknown() override { unknown = true; }
+  // In a launch nothing tells when it begins.
+  void CallsAndGoesOn() override { unknown = true, goes_on = task_class == rt::TaskClass::kHostCall; }
 
   void Add(const void* begin, size_t bytes, bool writes) {
     const auto at = reinterpret_cast<uintptr_t>(begin);
@@ -165,6 +174,7 @@ struct Race::Touches final : rt::RangeVisitor {
   static constexpr size_t kMostRoom = 4096;
 
   const Race& race;
+  const rt::TaskClass task_class;
   Room& room;
   std::vector<Access>& accesses;                           // in that room
   std::vector<Access>& some;                               // of which it touches one byte at least, in it too
@@ -198,6 +208,7 @@ struct Race::Touches final : rt::RangeVisitor {
   bool partly = false;   // some accesses are decided by data
   bool open = false;     // it waits for what has no position
   bool unknown = false;  // nothing is known of what it touches
+  bool goes_on = false;  // with a function of the program that it has called
   bool signals = false;  // others may learn without a call that it was there
   // It waits for other ranks while it runs, so that nobody knows what comes before that which follows it. Its
   // own accesses may come at once.

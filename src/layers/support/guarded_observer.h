@@ -76,6 +76,15 @@ class GuardedObserver final : public rt::Observer {
   void Destroyed(uint64_t handle) noexcept override {
     Do(&rt::Observer::Destroyed, &Layer::Destroyed, handle);
   }
+  void GivenUp(const rt::Stream& stream) noexcept override {
+    Do(&rt::Observer::GivenUp, &Layer::GivenUp, stream);
+  }
+  void CallbackBegins(const rt::Stream& stream, uint64_t position) noexcept override {
+    Do(&rt::Observer::CallbackBegins, &Layer::CallbackBegins, stream, position);
+  }
+  void CallbackIsOver(const rt::Stream& stream, uint64_t position) noexcept override {
+    Do(&rt::Observer::CallbackIsOver, &Layer::CallbackIsOver, stream, position);
+  }
   void Refused(const rt::Refusal& refusal) noexcept override {
     Do(&rt::Observer::Refused, &Layer::Refused, refusal);
   }

@@ -21,9 +21,12 @@ inline constexpr Kind kKinds[] = {
     {"free-while-used", "Memory is freed while a task uses it",
      "A block is freed while a task that touches it was submitted and the host does not know it to be over. A free waits for "
      "nothing."},
-    {"destroy-while-used", "A model is destroyed while it runs",
-     "A loaded model is unloaded, or a captured one destroyed, while an execution of it was submitted and the host does not "
-     "know it to be over."},
+    {"destroy-while-used", "A model or a communicator is destroyed while it is used",
+     "A loaded model is unloaded, or a captured one or a communicator destroyed, while an execution or operation of it was "
+     "submitted and the host does not know it to be over."},
+    {"given-up", "Bytes are used that a stream was given up before it wrote",
+     "A task of a stream was to write bytes, and the stream was destroyed by force or aborted when the host did not know it "
+     "to be over. What is there nobody knows."},
     {"use-after-free", "Freed memory is used",
      "A call gives the address of a block that was freed, or launches a model that was captured with one."},
     {"beyond-end", "An access runs over the end of its block",

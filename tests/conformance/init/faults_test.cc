@@ -1,4 +1,5 @@
-// Failures that the user asks for: by the environment and by the file of aclInit.
+// Failures that the user asks for: each kind by the environment, which belay run sets, and by the file of
+// aclInit.
 #include <algorithm>
 #include <cstdlib>
 #include <future>
@@ -15,24 +16,32 @@ using testing::HasSubstr;
 
 constexpr size_t kBytes = 64;
 
-class Faults : public ::testing::Test {
+enum class Door { kEnvironment, kFile };
+
+class Faults : public ::testing::TestWithParam<Door> {
  protected:
   void TearDown() override {
     unsetenv("BELAY_FAULTS");
     aclFinalize();
     TakeMessage();
   }
-  static void Start(const char* faults, const char* file = nullptr) {
-    setenv("BELAY_FAULTS", faults, 1);
+  // The file that aclInit is to be given for these faults; null: none.
+  const char* Ask(const std::string& faults) {
+    if (GetParam() == Door::kFile) return file_.Write("{\"faults\": \"" + faults + "\"}");
+    setenv("BELAY_FAULTS", faults.c_str(), 1);
+    return nullptr;
+  }
+  void Start(const char* faults) {
+    const char* file = Ask(faults);
     testing::internal::CaptureStderr();
     ASSERT_OK(aclInit(file));
     told = testing::internal::GetCapturedStderr();
   }
-  static void Refuse(const std::string& faults, const std::string& words) {
+  void Refuse(const std::string& faults, const std::string& words) {
     SCOPED_TRACE(faults);
-    setenv("BELAY_FAULTS", faults.c_str(), 1);
+    const char* file = Ask(faults);
     testing::internal::CaptureStderr();
-    EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(nullptr), words.c_str());
+    EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclInit(file), words.c_str());
     EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::ContainsRegex(words));
   }
   static void UseDevice(aclrtStream* stream, void** block) {
@@ -58,10 +67,15 @@ class Faults : public ::testing::Test {
     aclDestroyTensor(y);
   }
 
-  inline static std::string told;
-};
+  std::string told;
 
-TEST_F(Faults, TheThirdAllocationFailsAndNoOther) {
+ private:
+  TempFile file_;
+};
+INSTANTIATE_TEST_SUITE_P(Doors, Faults, testing::Values(Door::kEnvironment, Door::kFile),
+                         [](const auto& door) { return door.param == Door::kFile ? "File" : "Environment"; });
+
+TEST_P(Faults, TheThirdAllocationFailsAndNoOther) {
   Start("malloc:3");
   EXPECT_EQ(told, "belay: injects faults: malloc:3\n");
   ASSERT_OK(aclrtSetDevice(0));
@@ -80,7 +94,7 @@ TEST_F(Faults, TheThirdAllocationFailsAndNoOther) {
   }
 }
 
-TEST_F(Faults, FromOneOnWithACodeOfOnesOwn) {
+TEST_P(Faults, FromOneOnWithACodeOfOnesOwn) {
   Start("aclrtCreateStream:2+:507018, malloc-host:1");
   ASSERT_OK(aclrtSetDevice(0));
   aclrtStream stream = nullptr;
@@ -91,7 +105,7 @@ TEST_F(Faults, FromOneOnWithACodeOfOnesOwn) {
   EXPECT_EQ(aclrtMallocHost(&host, kBytes), ACL_SUCCESS);
 }
 
-TEST_F(Faults, ASeedRepeatsWhatChanceDoes) {
+TEST_P(Faults, ASeedRepeatsWhatChanceDoes) {
   auto failures = [&](const char* faults) {
     Start(faults);
     EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
@@ -114,7 +128,7 @@ TEST_F(Faults, ASeedRepeatsWhatChanceDoes) {
   EXPECT_THAT(told, testing::ContainsRegex("memcpy:p=1,seed=[0-9]+\n"));
 }
 
-TEST_F(Faults, ATaskFailsOnItsStreamWhereItRuns) {
+TEST_P(Faults, ATaskFailsOnItsStreamWhereItRuns) {
   Start("task:SoftMax:507015:2");
   aclrtStream stream = nullptr;
   void* block = nullptr;
@@ -132,7 +146,7 @@ TEST_F(Faults, ATaskFailsOnItsStreamWhereItRuns) {
   }
 }
 
-TEST_F(Faults, ANodeOfAModelFailsInTheReplayThatItsNumberSays) {
+TEST_P(Faults, ANodeOfAModelFailsInTheReplayThatItsNumberSays) {
   Start("task:softmax:507015:3");
   aclrtStream stream = nullptr;
   void* block = nullptr;
@@ -154,7 +168,7 @@ TEST_F(Faults, ANodeOfAModelFailsInTheReplayThatItsNumberSays) {
   EXPECT_OK(aclmdlRIDestroy(model));
 }
 
-TEST_F(Faults, ALostDeviceRefusesWorkAndLetsAProgramCleanUp) {
+TEST_P(Faults, ALostDeviceRefusesWorkAndLetsAProgramCleanUp) {
   Start("device-lost:4");
   aclrtStream stream = nullptr;
   void* block = nullptr;
@@ -171,7 +185,7 @@ TEST_F(Faults, ALostDeviceRefusesWorkAndLetsAProgramCleanUp) {
   EXPECT_OK(aclFinalize());
 }
 
-TEST_F(Faults, ADeviceThatIsLostLaterIsThereYet) {
+TEST_P(Faults, ADeviceThatIsLostLaterIsThereYet) {
   Start("device-lost:after=100h");
   ASSERT_OK(aclrtSetDevice(0));
   void* block = nullptr;
@@ -182,7 +196,7 @@ TEST_F(Faults, ADeviceThatIsLostLaterIsThereYet) {
 }
 
 // A task that was submitted before fails when its turn comes, and whoever waits is told.
-TEST_F(Faults, WhatALostDeviceHasNotBegunFails) {
+TEST_P(Faults, WhatALostDeviceHasNotBegunFails) {
   Start("device-lost:20");
   aclrtStream stream = nullptr;
   void* block = nullptr;
@@ -201,7 +215,7 @@ TEST_F(Faults, WhatALostDeviceHasNotBegunFails) {
   EXPECT_EQ(waiter.get(), ACL_ERROR_RT_LOST_HEARTBEAT);
 }
 
-TEST_F(Faults, MemoryRunsOutWhereTheUserSaysSo) {
+TEST_P(Faults, MemoryRunsOutWhereTheUserSaysSo) {
   Start("oom:1M");
   ASSERT_OK(aclrtSetDevice(0));
   void *most = nullptr, *more = nullptr;
@@ -214,7 +228,7 @@ TEST_F(Faults, MemoryRunsOutWhereTheUserSaysSo) {
   EXPECT_OK(aclrtMallocHost(&host, 4 << 20));
 }
 
-TEST_F(Faults, SlowTasksBringTheSame) {
+TEST_P(Faults, SlowTasksBringTheSame) {
   Start("slow:x2");
   aclrtStream stream = nullptr;
   void* block = nullptr;
@@ -227,29 +241,36 @@ TEST_F(Faults, SlowTasksBringTheSame) {
   EXPECT_EQ(quarter, 0.25f);
 }
 
-TEST_F(Faults, TheFileAsksForThemAndTheEnvironmentComesFirst) {
+TEST(FaultsOfAFile, TheEnvironmentComesFirst) {
+  const auto start = [](const char* faults, const char* file) {
+    setenv("BELAY_FAULTS", faults, 1);
+    testing::internal::CaptureStderr();
+    EXPECT_OK(aclInit(file));
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto malloc = [](void** block) { return aclrtMalloc(block, kBytes, ACL_MEM_MALLOC_HUGE_FIRST); };
   TempFile file;
   const char* path = file.Write("{\"faults\": \"malloc:1\"}");
   void* block = nullptr;
-  Start("", path);
+  start("", path);
   ASSERT_OK(aclrtSetDevice(0));
-  EXPECT_EQ(Malloc(&block), ACL_ERROR_RT_MEMORY_ALLOCATION);
+  EXPECT_EQ(malloc(&block), ACL_ERROR_RT_MEMORY_ALLOCATION);
   ASSERT_OK((TakeMessage(), aclFinalize()));
-  Start("malloc:2", path);
+  start("malloc:2", path);
   ASSERT_OK(aclrtSetDevice(0));
-  EXPECT_OK(Malloc(&block));
-  EXPECT_EQ(Malloc(&block), ACL_ERROR_RT_MEMORY_ALLOCATION);
+  EXPECT_OK(malloc(&block));
+  EXPECT_EQ(malloc(&block), ACL_ERROR_RT_MEMORY_ALLOCATION);
   ASSERT_OK((TakeMessage(), aclFinalize()));
-  Start("");
-  EXPECT_EQ(told, "");
+  EXPECT_EQ(start("", nullptr), "");
   ASSERT_OK(aclrtSetDevice(0));
-  for (int i = 0; i < 3; ++i) EXPECT_OK(Malloc(&block));
+  for (int i = 0; i < 3; ++i) EXPECT_OK(malloc(&block));
   ASSERT_OK(aclFinalize());
   EXPECT_REFUSED(ACL_ERROR_FILE_ATTR_INVALID, aclInit(file.Write("{\"faults\": 3}")),
                  "key faults is 3.*a string");
+  unsetenv("BELAY_FAULTS");
 }
 
-TEST_F(Faults, WhatCannotBeUnderstoodIsNamed) {
+TEST_P(Faults, WhatCannotBeUnderstoodIsNamed) {
   Refuse("mallok:3", "'mallok' is none of malloc");
   Refuse("malloc:3,aclrtMakeCoffee:1", "fault 'aclrtMakeCoffee:1': 'aclrtMakeCoffee' is none of");
   Refuse("malloc", "after 'malloc:' goes a number");

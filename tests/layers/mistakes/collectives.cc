@@ -1,5 +1,7 @@
 // Collective operations, which torch puts on a stream of its own, beside the one that computes. There are two
 // ranks in this process; the other one does its part in a thread.
+#include <atomic>
+
 #include "hccl/hccl.h"
 #include "mistakes.h"
 
@@ -235,4 +237,33 @@ MISTAKE(ABucketIsFilledAgainTooEarly, "race") {
   if (mended) Link(b, a);
   Copy(x, z, a);  // [2]
   ranks.OtherSums();
+}
+
+// --- communicators that go too early: the call is refused where the operation has begun
+
+MISTAKE(ACommunicatorIsDestroyedDuringItsOperation, "destroy-while-used") {
+  const Ranks ranks;
+  OK(HcclAllReduce(x, y, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, ranks.comms[0], b));  // [2]
+  if (mended) ranks.OtherSums();
+  if (mended) Wait(b);
+  HcclCommDestroy(ranks.comms[0]);  // [1]
+  if (!mended) ranks.OtherSums();
+}
+
+MISTAKE(ACommunicatorIsDestroyedBeforeItsMessage, "destroy-while-used") {
+  const Ranks ranks;
+  std::atomic<bool> open = false;
+  HoldUp(b, &open);
+  OK(HcclSend(x, kCount, HCCL_DATA_TYPE_FP32, 1, ranks.comms[0], b));  // [2]
+  if (mended) open = true;
+  const auto receive = [&] {
+    ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+      return HcclRecv(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream);
+    });
+  };
+  if (mended) receive();
+  Wait(mended ? b : a);
+  HcclCommDestroy(ranks.comms[0]);  // [1]
+  open = true;
+  if (!mended) receive();
 }

@@ -40,7 +40,9 @@ NO_DIFFERENCE = {
 # Whose own threads decide whether the wrong twin makes a difference, so that a run says nothing of orders.
 THREADS_DECIDE = {"ATimeoutIsIgnored", "TheGateOpensBeforeTheStore", "TheGateOpensBeforeTheUpload",
                   "AThreadStoresForAFunctionThatGoesOn", "ASubscribedCallbackComesTooEarly",
-                  "TheTimeoutOfAnEventIsIgnored"}
+                  "TheTimeoutOfAnEventIsIgnored", "ACallbackStoresInTheNextUpload",
+                  "ACallbackTakesWhatTheNextDownloadReplaces", "ACallbackUploadsForTheNextOperator",
+                  "ACallbackStoresALengthForTheNextUpload"}
 # Needs what belay check puts before the program.
 UNDER_CHECK_ONLY = {"AHandlerOfTheProgramStays"}
 

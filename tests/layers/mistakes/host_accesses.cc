@@ -343,3 +343,152 @@ MISTAKE(ASubscribedCallbackComesTooEarly, "race") {
   stop = true;
   reporter.join();
 }
+
+// --- functions that a stream calls and does not wait for
+
+namespace {
+
+// A thread of the program that takes the callbacks of the first stream.
+class Reporter {
+ public:
+  Reporter() : thread_([this] { Report(); }) { OK(aclrtSubscribeReport(thread_.native_handle(), a)); }
+  ~Reporter() {
+    OK(aclrtUnSubscribeReport(thread_.native_handle(), a));
+    stop_ = true;
+    thread_.join();
+  }
+  void Launch(void (*function)(void*), bool blocks) {
+    OK(aclrtLaunchCallback(function, &over_, blocks ? ACL_CALLBACK_BLOCK : ACL_CALLBACK_NO_BLOCK, a));
+  }
+  void Await() {
+    while (!over_) usleep(100);
+  }
+
+ private:
+  void Report() {
+    while (!stop_) aclrtProcessReport(1);
+  }
+
+  std::atomic<bool> stop_ = false, over_ = false;
+  std::thread thread_;
+};
+
+void IsOver(void* over) { *static_cast<std::atomic<bool>*>(over) = true; }
+
+}  // namespace
+
+// The upload reads what the function may not have stored.
+MISTAKE(ACallbackStoresInTheNextUpload, "race") {
+  Reporter reporter;
+  reporter.Launch(
+      [](void* over) {
+        At(0) = 1;  // [2]
+        IsOver(over);
+      },
+      mended);
+  Copy(x, pinned, a);  // [1]
+  Wait(a);
+  reporter.Await();
+}
+
+// It takes the last results while the next come.
+MISTAKE(ACallbackTakesWhatTheNextDownloadReplaces, "race") {
+  Reporter reporter;
+  Copy(pinned, x, a);
+  reporter.Launch(
+      [](void* over) {
+        host[0] = At(0);  // [2]
+        IsOver(over);
+      },
+      false);
+  if (mended) reporter.Await();
+  Copy(pinned, y, a);  // [1]
+  Wait(a);
+  reporter.Await();
+}
+
+// By a call: the operator behind the callback reads what the call brings.
+MISTAKE(ACallbackUploadsForTheNextOperator, "race") {
+  Reporter reporter;
+  reporter.Launch(
+      [](void* over) {
+        OK(aclrtSetDevice(0));
+        OK(aclrtMemcpy(x, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));  // [2]
+        IsOver(over);
+      },
+      mended);
+  Copy(y, x, a);  // [1]
+  Wait(a);
+  reporter.Await();
+}
+
+// Less than a page: what it has stored is seen when the upload is over.
+MISTAKE(ACallbackStoresALengthForTheNextUpload, "race") {
+  Reporter reporter;
+  reporter.Launch(
+      [](void* over) {
+        At(9) = static_cast<char>(At(9) + 1);
+        IsOver(over);
+      },
+      mended);
+  Copy(x, static_cast<char*>(pinned) + 8, a, 16);  // [1]
+  Wait(a);                                         // [2]
+  reporter.Await();
+}
+
+// What comes before the function on its stream is over when it begins.
+MISTAKE(ACallbackFreesWhatTheNextReads, "free-while-used") {
+  static void* block;
+  block = NewBlock();
+  Reporter reporter;
+  Copy(x, block, a);
+  if (mended) Copy(y, block, a);
+  reporter.Launch(
+      [](void* over) {
+        OK(aclrtSetDevice(0));
+        Free(block);  // [1]
+        IsOver(over);
+      },
+      false);
+  if (!mended) Copy(y, block, a);  // [2]
+  Wait(a);
+  reporter.Await();
+}
+
+MISTAKE(ADownloadThatWasGivenUpIsLoaded, "given-up") {
+  aclrtStream stream = NewStream();
+  Copy(pinned, x, stream);              // [2]
+  OK(aclrtDestroyStreamForce(stream));  // [3]
+  if (mended) At(0) = 1;
+  host[0] = At(0);  // [1]
+}
+
+// --- functions that a stream waits for, and another one does not
+
+MISTAKE(ACallbackOfOneStreamStoresForAnother, "race") {
+  const auto store = [](void*) { static_cast<volatile char*>(pinned)[0] = 9; };  // [2]
+  OK(aclrtLaunchHostFunc(a, store, nullptr));
+  if (mended) Link(a, b);
+  Copy(x, pinned, b);  // [1]
+}
+
+MISTAKE(AFunctionReadsWhatAnotherStreamDownloads, "race") {
+  Copy(pinned, x, b);  // [1]
+  if (mended) Link(b, a);
+  const auto load = [](void*) { host[0] = *static_cast<volatile char*>(pinned); };  // [2]
+  OK(aclrtLaunchHostFunc(a, load, nullptr));
+  Wait(a);
+}
+
+MISTAKE(ACallbackFreesWhatAnotherStreamReads, "free-while-used") {
+  static void* block;
+  block = NewBlock();
+  Copy(y, block, b);  // [2]
+  if (mended) Link(b, a);
+  const auto free = [](void*) {
+    OK(aclrtSetDevice(0));
+    Free(block);  // [1]
+  };
+  OK(aclrtLaunchHostFunc(a, free, nullptr));
+  Wait(a);
+}

@@ -288,3 +288,64 @@ MISTAKE(AnotherDeviceIsAwaited, "race") {
   OK(aclrtSetDevice(0));
   Copy(y, x, b);  // [2]
 }
+
+// It lets the wait of this one through.
+MISTAKE(ANotifyOfTheLastRoundIsLeft, "race") {
+  aclrtNotify notify = nullptr;
+  OK(aclrtCreateNotify(&notify, 0));
+  if (!mended) OK(aclrtRecordNotify(notify, a));
+  Fill(x, a);  // [1]
+  OK(aclrtRecordNotify(notify, a));
+  OK(aclrtWaitAndResetNotify(notify, b, 0));
+  Copy(y, x, b);  // [2]
+  OK(aclrtSynchronizeDevice());
+  OK(aclrtDestroyNotify(notify));
+}
+
+// --- streams that are given up
+
+MISTAKE(AStreamIsGivenUpBeforeItsResultIsRead, "given-up") {
+  aclrtStream stream = NewStream();
+  Fill(x, stream);  // [2]
+  if (mended) Wait(stream);
+  OK(aclrtDestroyStreamForce(stream));  // [3]
+  Read(x);                              // [1]
+}
+
+MISTAKE(AnotherStreamReadsWhatWasGivenUp, "given-up") {
+  aclrtStream stream = NewStream();
+  Sum(Vector(x), Vector(y), Vector(z), stream);  // [2]
+  OK(aclrtDestroyStreamForce(stream));           // [3]
+  if (mended) Fill(z, a);
+  Copy(y, z, a);  // [1]
+}
+
+// It was told to wait for the record, and goes on without it.
+MISTAKE(AStreamThatIsGivenUpWasWaitedFor, "given-up") {
+  aclrtStream stream = NewStream();
+  Fill(x, stream);  // [2]
+  Link(stream, a);
+  Copy(y, x, a);  // [1]
+  if (mended) Wait(a);
+  OK(aclrtDestroyStreamForce(stream));  // [3]
+}
+
+// Half of it is written again.
+MISTAKE(HalfOfWhatWasAbortedIsReplaced, "given-up") {
+  Fill(x, b);               // [2]
+  OK(aclrtStreamAbort(b));  // [3]
+  Fill(x, a, kBytes / 2);
+  Copy(y, x, a, mended ? kBytes / 2 : kBytes);  // [1]
+}
+
+MISTAKE(WhatAReplayHadToWriteIsRead, "given-up") {
+  Begin(a);
+  Fill(x, a);
+  aclmdlRI model = Finish(a);
+  aclrtStream stream = NewStream();
+  Launch(model, stream);  // [2]
+  if (mended) Wait(stream);
+  OK(aclrtDestroyStreamForce(stream));  // [3]
+  Read(x);                              // [1]
+  OK(aclmdlRIDestroy(model));
+}
