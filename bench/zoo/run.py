@@ -1,6 +1,6 @@
 """The zoo's runner: each model through aclmdlExecute, onnxruntime and OpenVINO in turn, on one core or two.
 
-    run.py [PATTERN] [--networks FOLDER] [--drawn N] [--seed S] [--cores N] [--json FILE] [--against FILE] [--rounds N]
+    run.py [PATTERN] [--networks FOLDER] [--drawn N] [--seed S] [--cores N] [--half] [--json FILE] [--against FILE] [--rounds N]
 
 Without --networks the models are single operators, those of cases.py or with --drawn such as nobody chose (drawn.py), with it
 whole networks (networks/). On one core, times are seconds of the processor (of all threads of the process), on several those of
@@ -27,9 +27,11 @@ import cases
 import drawn
 import engines
 import networks
+from networks import half
 
 ROUND = 1.5e-3  # seconds of processor time that a round takes at least
 MIXED = 0.1     # how far results may differ, of the largest element, where products are of bf16
+HALF = 0.05     # the same where values are FLOAT16, which the peers compute as FLOAT throughout
 SLOW = 1.15     # times a peer's time
 QUIET = 0.06    # seconds after which the threads of a pool that has nothing to do have stopped looking for work
 WARM = 8e-3     # seconds after which a core that slept is as fast as it gets
@@ -74,6 +76,8 @@ def difference(mine, theirs):
 def measure(home, case, options):
     """One model's row."""
     clock = time.process_time if options.cores == 1 else time.perf_counter
+    if options.half:
+        case.model, case.feeds = half.half_of(case.model, case.feeds)
     results, onnxruntime = engines.onnxruntime_of(case, options.cores)
     runs = {'us': None, 'onnxruntime': onnxruntime}
     row = {}
@@ -97,7 +101,7 @@ def measure(home, case, options):
                 taken[name].append(turn(run, times[name], clock, options.cores))
         network.close()
         row |= {name: min(values) * 1e6 for name, values in taken.items()}
-        row |= {'difference': worst, 'wrong': bool(worst > (MIXED if options.mixed else case.tolerance))}
+        row |= {'difference': worst, 'wrong': bool(worst > (MIXED if options.mixed else HALF if options.half else case.tolerance))}
         row['ratio'] = row['us'] / row['onnxruntime']
         if 'openvino' in row:
             row['ratio_openvino'] = row['us'] / row['openvino']
@@ -184,6 +188,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1, help='which ones; the same seed draws the same')
     parser.add_argument('--cores', type=int, default=1)
     parser.add_argument('--mixed', action='store_true', help='precision_mode=allow_mix_precision, beside OpenVINO in bf16')
+    parser.add_argument('--half', action='store_true', help='models stored as FLOAT16, inputs and results too')
     parser.add_argument('--openvino', action='store_true', help='OpenVINO beside')
     parser.add_argument('--json', help='where to keep the rows; rows of the file stay where the pattern leaves them out')
     parser.add_argument('--against', help='rows of an earlier run, shown beside')

@@ -38,6 +38,10 @@ class ConvFuser {
       int node = static_cast<int>(n);
       bool transposed = edit_.at(node).type == "ConvTranspose";
       if ((!transposed && !IsConvolution(edit_.at(node))) || !IsPlain(node)) continue;
+      if (edit_.at(node).types[0].dtype != DType::kF32) {
+        TakeClip(node, transposed);
+        continue;
+      }
       while (FoldFollower(node)) {
       }
       if (transposed) continue;
@@ -61,7 +65,7 @@ class ConvFuser {
     auto filter_format = std::get<std::string>(Get(node, "filter_format"));
     const int rank = type.concrete() ? type.shape.rank() : 0;
     const bool images = rank == 4 || (IsConvolution(node) && (rank == 3 || rank == 5));
-    return images && type.dtype == DType::kF32 && format == "NCHW" &&
+    return images && (type.dtype == DType::kF32 || IsHalf(type.dtype)) && format == "NCHW" &&
            (filter_format.empty() || filter_format == "NCHW") &&
            std::get<std::string>(Get(node, "auto_pad")) != "";
   }
@@ -251,10 +255,19 @@ class ConvFuser {
     return activation.name == "clip" || (activation.name == "relu" && activation.alpha == 0);
   }
 
-  void TakeActivation(int n) {
+  // Each operator rounds to FLOAT16 or BFLOAT16. A clip of what is rounded is what is clipped, rounded; with
+  // anything else behind a convolution, a rounding would be left out.
+  void TakeClip(int n, bool transposed) {
+    if (transposed) return;
+    TakeActivation(n, true);
+    if (edit_.ConstantAt(edit_.at(n).inputs[1]) != nullptr) static_cast<void>(MakeFused(n));
+  }
+
+  void TakeActivation(int n, bool only_clips = false) {
     int user = edit_.OnlyUser({n, 0});
     if (user < 0 || edit_.at(user).inputs[0] != Port{n, 0}) return;
     Activation activation = ActivationOf(edit_.at(user));
+    if (only_clips && !IsClip(activation)) return;
     if (activation.name.empty() || (IsDepthwiseVolume(n) && !IsClip(activation)) || !MakeFused(n)) return;
     Attributes attributes = edit_.at(n).attributes;
     attributes["activation"] = activation.name;

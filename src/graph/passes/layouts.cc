@@ -124,7 +124,8 @@ class LayoutChooser {
     bool first = format == nullptr ? node.type != "Conv2D" : *format == "NCHW";  // their defaults
     const bool plane = IsPlane(node.types[0]) || (node.type == "FusedConv2D" && IsImage(node.types[0]));
     return first && plain && plane && node.outputs == 1 &&
-           (node.types[0].dtype == DType::kF32 || node.type == "QLinearConv" || PoolsBytes(node)) &&
+           (node.types[0].dtype == DType::kF32 || IsHalf(node.types[0].dtype) || node.type == "QLinearConv" ||
+            PoolsBytes(node)) &&
            IsImage(TypeOf(node.inputs[0]));
   }
 

@@ -27,7 +27,8 @@ class Packer {
   void Pack(int n) {
     const Node node = edit_.at(n);
     Constant weight = edit_.ConstantAt(node.inputs[1]);
-    if (weight == nullptr || weight->dtype() != DType::kF32 || !AllKnown(node)) return;
+    if (weight == nullptr || (weight->dtype() != DType::kF32 && !IsHalf(weight->dtype())) || !AllKnown(node))
+      return;
     Translated translated = TranslateNode(node, edit_.KnownInputs(node.inputs), Purpose::kPacking);
     if (!translated.packed) return;
     Attributes attributes = node.attributes;

@@ -28,17 +28,27 @@ namespace {
 
 using tensor::kInvalidArgument;
 
+// What a part reads or makes, in another type than it has in memory, with its channels last in both. Both lie
+// in the cache where parts are small.
+struct PartCopies {
+  DType memory = DType::kUndefined, computed = DType::kUndefined;
+  int64_t at = 0, bytes = 0;  // in the workspace, of each part that runs; 0 bytes: there is none
+
+  bool present() const { return bytes > 0; }
+  char* Of(int64_t slot, const Frame& frame) const { return frame.workspace + at + slot * bytes; }
+};
+
 struct ConvBody {
   std::shared_ptr<const ReadyConv> ready;
   std::shared_ptr<const char[]> packed_weights, ready_bias;  // null: made at each run
   PackedOperand input, weight, bias, residual, out;
   int64_t packed_at = 0, scratch_at = 0, element = 4;
-  int64_t slots = 1;                          // parts that run at the same time
-  bool by_images = false;                     // each part brings its own images, and takes them back
-  int64_t in_bytes = 0, out_bytes = 0;        // of the images of a part
-  int64_t out_image = 1;                      // elements of an image of the result
-  int64_t read_element = 4;                   // of the input
-  int64_t rounded_at = 0, rounded_bytes = 0;  // what a part reads, rounded to bf16; 0: it is read as it is
+  int64_t slots = 1;                    // parts that run at the same time
+  bool by_images = false;               // each part brings its own images, and takes them back
+  int64_t in_bytes = 0, out_bytes = 0;  // of the images of a part
+  int64_t out_image = 1;                // elements of an image of the result
+  int64_t read_element = 4;             // of the input
+  PartCopies read, made;                // where a part reads, or makes, another type than memory holds
 
   void operator()(const Frame& frame) const {
     ConvCall call{};
@@ -52,7 +62,7 @@ struct ConvBody {
     ParallelFor(slots, 1, [&](int64_t begin, int64_t end) {
       for (int64_t slot = begin; slot < end; ++slot) {
         for (int64_t i = parts * slot / slots; i < parts * (slot + 1) / slots; ++i)
-          by_images ? RunImages(i, slot, call, frame) : RunPart(i, call, added, frame);
+          by_images ? RunImages(i, slot, call, frame) : RunPart(i, slot, call, added, frame);
       }
     });
     if (!by_images) out.Store(frame);
@@ -75,10 +85,10 @@ struct ConvBody {
   }
 
   const void* Read(const ConvGeometry& part, int64_t slot, const char* src, const Frame& frame) const {
-    if (rounded_bytes == 0) return src;
-    char* rounded = frame.workspace + rounded_at + slot * rounded_bytes;
-    tensor::Convert(DType::kBF16, rounded, DType::kF32, src, InputCount(part));
-    return rounded;
+    if (!read.present()) return src;
+    char* copy = read.Of(slot, frame);
+    tensor::Convert(read.computed, copy, read.memory, src, InputCount(part));
+    return copy;
   }
 
   static int64_t InputCount(const ConvGeometry& g) {
@@ -89,8 +99,7 @@ struct ConvBody {
     return g.batch * g.out[0] * g.out[1] * g.out[2] * g.out_channels;
   }
 
-  // Each part is in a slot of its own.
-  void RunPart(int64_t i, const ConvCall& whole, const char* added, const Frame& frame) const {
+  void RunPart(int64_t i, int64_t slot, const ConvCall& whole, const char* added, const Frame& frame) const {
     const ReadyConv::Part& part = ready->parts()[static_cast<size_t>(i)];
     char* dst = static_cast<char*>(whole.dst) + part.dst * element;
     if (added != nullptr) {
@@ -98,8 +107,10 @@ struct ConvBody {
     }
     ConvCall call = whole;
     call.src = static_cast<const char*>(whole.src) + part.src * read_element;
-    call.dst = dst;
-    Multiply(part, i, call, frame);
+    call.dst = made.present() ? made.Of(slot, frame) : dst;
+    Multiply(part, slot, call, frame);
+    if (made.present())
+      tensor::Convert(made.memory, dst, made.computed, call.dst, OutputCount(part.geometry));
   }
 
   void RunImages(int64_t i, int64_t slot, const ConvCall& whole, const Frame& frame) const {
@@ -252,12 +263,17 @@ class Builder {
   void Build(Plan& plan, const ConvGeometry& geometry) {
     const ConvSpec spec = SpecOf(Flattened(geometry));
     FindImages(geometry);
+    if (cut_.empty()) CutHalves(spec.geometry);
     Ready(spec);
     const auto parts = static_cast<int64_t>(body_.ready->parts().size());
-    body_.slots = body_.by_images ? std::min<int64_t>(parts, ParallelWidth()) : parts;
-    if (body_.rounded_bytes > 0) body_.rounded_at = Reserve(body_.rounded_bytes * body_.slots);
-    body_.input = Turned(args_.input, body_.read_element, true, &body_.in_bytes);
-    body_.out = Turned(args_.out, body_.element, false, &body_.out_bytes);
+    body_.slots = cut_.empty() ? parts : std::min<int64_t>(parts, ParallelWidth());
+    CopyHalves();
+    for (PartCopies* copies : {&body_.read, &body_.made})
+      if (copies->present()) copies->at = Reserve(copies->bytes * body_.slots);
+    body_.input =
+        Turned(args_.input, body_.read.present() ? body_.read.memory : ReadType(), true, &body_.in_bytes);
+    body_.out =
+        Turned(args_.out, body_.made.present() ? body_.made.memory : MadeType(), false, &body_.out_bytes);
     if (args_.residual.present()) {
       body_.residual.binding = args_.residual.binding;
       body_.residual.conversion =
@@ -322,7 +338,7 @@ class Builder {
     if (!in.by_images() || !out.by_images() || !(in.needed() || out.needed())) return;
     const int64_t width = CoresFor(g, ParallelWidth());
     const int64_t together = kBytes * g.batch / (in.bytes() + out.bytes());
-    images_ = CutImages(g, std::clamp<int64_t>(together, 1, g.batch / width));
+    cut_ = CutImages(g, std::clamp<int64_t>(together, 1, g.batch / width));
     body_.by_images = true;
     body_.out_image = args_.out.tensor->count() / g.batch;
   }
@@ -368,11 +384,54 @@ class Builder {
       body_.read_element = 2;
       return true;
     }
-    for (const ReadyConv::Part& part : ready->parts()) {
-      body_.rounded_bytes =
-          std::max(body_.rounded_bytes, WorkspacePart(ConvBody::InputCount(part.geometry) * 2));
-    }
+    body_.read = CopiesOf(*ready, ConvBody::InputCount, DType::kF32, DType::kBF16);
     return true;
+  }
+
+  DType ReadType() const { return body_.read_element == 2 ? DType::kBF16 : type_; }
+  DType MadeType() const { return body_.element == 2 ? DType::kBF16 : type_; }
+
+  static PartCopies CopiesOf(const ReadyConv& ready, int64_t (*count)(const ConvGeometry&), DType memory,
+                             DType computed) {
+    PartCopies copies{memory, computed};
+    for (const ReadyConv::Part& part : ready.parts()) {
+      copies.bytes = std::max(copies.bytes,
+                              WorkspacePart(count(part.geometry) * static_cast<int64_t>(BytesOf(computed))));
+    }
+    return copies;
+  }
+
+  // Numbers of two bytes whose channels come last, which are computed as FLOAT.
+  bool AreHalvesInPlace(const Operand& operand) const {
+    const Tensor& t = *operand.tensor;
+    return type_ == DType::kF32 && BytesOf(t.dtype) == 2 && ComputeType(t.dtype) == DType::kF32 &&
+           SameLayout(t.shape, t.strides, ChannelsLastStrides(t.shape));
+  }
+  bool MakesHalvesInPlace() const { return !args_.residual.present() && AreHalvesInPlace(args_.out); }
+
+  // Each part widens what it reads and rounds what it makes; parts are so small that both stay in the cache,
+  // and not smaller than the weights, which each reads.
+  void CutHalves(const ConvGeometry& g) {
+    if (MultipliesHalves(args_) || (!AreHalvesInPlace(args_.input) && !MakesHalvesInPlace())) return;
+    if (g.in[0] == 1 && g.in[1] == 1 && g.kernel[2] > 1) return;  // rows are cut by their length
+    constexpr int64_t kCache = 384 * 1024, kFloat = 4;
+    const int64_t all = (ConvBody::InputCount(g) + ConvBody::OutputCount(g)) * kFloat;
+    const int64_t together = std::max(kCache, args_.weight.tensor->count() * kFloat);
+    const int64_t parts = all / together, width = CoresFor(g, ParallelWidth());
+    if (parts > width) cut_ = CutRowsAlike(g, parts);
+  }
+
+  void CopyHalves() {
+    const ReadyConv& ready = *body_.ready;
+    if (body_.by_images || body_.read_element != 4 || body_.read.present()) return;
+    if (AreHalvesInPlace(args_.input)) {
+      body_.read = CopiesOf(ready, ConvBody::InputCount, args_.input.dtype(), type_);
+      body_.read_element = 2;
+    }
+    if (body_.element == 4 && MakesHalvesInPlace()) {
+      body_.made = CopiesOf(ready, ConvBody::OutputCount, args_.out.dtype(), type_);
+      body_.element = 2;
+    }
   }
 
   std::shared_ptr<const ReadyConv> ReadyBy(const ConvBackend& backend, const ConvSpec& spec,
@@ -383,7 +442,7 @@ class Builder {
     stored = stored && layout.HasSizes(WeightSizes(spec.geometry).data()) &&
              args_.packed_weight->bytes >= layout.bytes() && layout.bf16 == (spec.type == ConvType::kBF16);
     return std::make_shared<ReadyConv>(
-        backend, spec, images_.empty() ? CutConv(spec.geometry, width, backend.longest_row) : images_,
+        backend, spec, cut_.empty() ? CutConv(spec.geometry, width, backend.longest_row) : cut_,
         stored ? &layout : nullptr);
   }
 
@@ -402,11 +461,10 @@ class Builder {
     return place;
   }
   // With its channels last; by images there is room for those of the parts that run at the same time.
-  PackedOperand Turned(const Operand& operand, int64_t element, bool loading, int64_t* bytes_of_part) {
-    const DType type = element == 2 ? DType::kBF16 : type_;
+  PackedOperand Turned(const Operand& operand, DType type, bool loading, int64_t* bytes_of_part) {
     if (!body_.by_images) return Placed(operand, type, true, loading);
     PackedOperand place(operand, type, true, loading);
-    const int64_t batch = operand.shape()[0], parts = static_cast<int64_t>(images_.size());
+    const int64_t batch = operand.shape()[0], parts = static_cast<int64_t>(cut_.size());
     *bytes_of_part = WorkspacePart((batch + parts - 1) / parts * (place.conversion.bytes() / batch));
     if (place.conversion.needed()) place.workspace = Reserve(*bytes_of_part * body_.slots);
     return place;
@@ -454,7 +512,8 @@ class Builder {
   const ConvArgs& args_;
   const DType type_;
   ConvBody body_;
-  std::vector<ConvPart> images_;  // the parts, where each takes images of its own
+  std::vector<ConvPart>
+      cut_;  // the parts, where they are not those for the cores: each takes a slot for a while
   int64_t workspace_ = 0;
 };
 

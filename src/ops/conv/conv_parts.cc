@@ -144,6 +144,20 @@ std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width) {
   return parts;
 }
 
+std::vector<ConvPart> CutRowsAlike(const ConvGeometry& whole, int64_t parts) {
+  const int d = OuterDimension(whole);
+  if (d == 3 || parts <= whole.batch) return CutRowsEvenly(whole, parts);
+  constexpr int64_t kShared = 4;  // times the rows that two parts read
+  const int64_t shared = std::max<int64_t>((whole.kernel[d] - 1) * whole.dilation[d], 1);
+  const int64_t rows = whole.out[d], most = std::max<int64_t>(rows / (kShared * shared), 1);
+  const int64_t wanted = std::min((parts + whole.batch - 1) / whole.batch, most);
+  int64_t cuts = wanted;
+  // Alike, they need few primitives; of an even number of rows, no tile of two by two is cut.
+  while (cuts < std::min(2 * wanted, most) && (rows % cuts != 0 || rows / cuts % 2 != 0)) ++cuts;
+  if (rows % cuts != 0) cuts = wanted;
+  return CutRowsEvenly(whole, cuts * whole.batch);
+}
+
 std::vector<ConvPart> CutConv(const ConvGeometry& whole, int width, int64_t longest_row) {
   const int64_t pieces = LongRowPieces(whole, longest_row);
   if (pieces > 1) return CutRowsEvenly(whole, std::max<int64_t>(whole.batch * pieces, width));

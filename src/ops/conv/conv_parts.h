@@ -27,6 +27,10 @@ std::vector<ConvPart> CutImages(const ConvGeometry& whole, int64_t together);
 // Parts as CutConv has them, however little work there is.
 std::vector<ConvPart> CutRowsEvenly(const ConvGeometry& whole, int64_t width);
 
+// About so many, for one core after another: parts of equal rows where their number can be divided so, and of
+// few rows beside what two of them read only where nothing else is left.
+std::vector<ConvPart> CutRowsAlike(const ConvGeometry& whole, int64_t parts);
+
 // Multiplications, each with an addition.
 int64_t ConvProducts(const ConvGeometry& geometry);
 double ConvFlops(const ConvGeometry& geometry);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/elementwise/tiles.h"
+#include "ops/half_rows.h"
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
@@ -399,8 +400,40 @@ void PlanTurned(Plan& plan, const PointwiseLoops& loops, DType compute, std::spa
       });
 }
 
+// One operand has the elements of the result, the other a row of them, and all are of two bytes: the row is
+// widened once.
+bool PlanRowBeside(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
+                   const LoopAttributes& attributes, const Operand& out) {
+  if (in.size() != 2 || loops.gives_truths || in[0].tensor == nullptr || in[1].tensor == nullptr)
+    return false;
+  const size_t beside = in[0].shape() == out.shape() ? 1 : 0;
+  const Operand& x = in[1 - beside];
+  const Tensor& row = *in[beside].tensor;
+  const int64_t n = row.count();
+  if ((compute != x.dtype() && compute != DType::kF32) || x.shape() != out.shape() || n < 2 ||
+      n == out.tensor->count() || row.dtype != x.dtype() || !AreHalfRows(*x.tensor, *out.tensor) ||
+      !IsPacked(row.shape, row.strides))
+    return false;
+  int64_t behind = 1;  // of the result's dimensions that the row has
+  for (int d = 0; behind < n && d < row.shape.rank(); ++d) {
+    if (row.shape.back(d) != out.shape().back(d)) return false;
+    behind *= row.shape.back(d);
+  }
+  Tensor flat = tensor::PackedOf(row.dtype, {n});
+  flat.offset = row.offset;
+  const Operand one[] = {{&flat, nullptr, in[beside].binding, in[beside].name}};
+  if (x.binding == out.binding || IsSameView(x, out)) plan.MayLieOn(x.binding);
+  PlanHalfRows(plan, {x, out, one, n},
+               [&](Plan& part, const Operand& all, std::span<const Operand> floats, const Operand& y) {
+                 const Operand both[] = {beside == 1 ? all : floats[0], beside == 1 ? floats[0] : all};
+                 PlanAsTheyLie(part, loops, DType::kF32, both, attributes, y);
+               });
+  return true;
+}
+
 void PlanChecked(Plan& plan, const PointwiseLoops& loops, DType compute, std::span<const Operand> in,
                  const LoopAttributes& attributes, const Operand& out) {
+  if (PlanRowBeside(plan, loops, compute, in, attributes, out)) return;
   for (size_t i = 0; i < in.size() && in.size() > 1; ++i) {
     if (LiesAcross(in[i], out)) return PlanTurned(plan, loops, compute, in, attributes, out, i);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/half_rows.h"
 #include "ops/loop_nest.h"
 #include "ops/norm/norm_loops.h"
 #include "ops/norm/normalise.h"
@@ -202,6 +203,25 @@ void PlanChannelsAs(Plan& plan, double epsilon, DType compute, const ChannelOper
   plan.SetBody(body);
 }
 
+// Pixels of two bytes a channel, one behind the other.
+bool PlanPixelsOfHalves(Plan& plan, double epsilon, const ChannelOperands& o, int channel) {
+  const Operand beside[] = {o.weight, o.bias, o.mean, o.variance};
+  const auto is_row = [](const Operand& operand) {
+    return !operand.present() || (ComputeType(operand.dtype()) == DType::kF32 &&
+                                  IsPacked(operand.shape(), operand.tensor->strides));
+  };
+  if (channel + 1 != o.x.shape().rank() || !AreHalfRows(*o.x.tensor, *o.out.tensor) ||
+      !std::all_of(std::begin(beside), std::end(beside), is_row))
+    return false;
+  constexpr int64_t kTogether = 32 * 1024;  // each block makes the tables of the channels anew
+  PlanHalfRows(plan, {o.x, o.out, beside, o.x.shape()[channel], kTogether},
+               [&](Plan& part, const Operand& x, std::span<const Operand> floats, const Operand& out) {
+                 PlanChannelsAs<float>(part, epsilon, DType::kF32,
+                                       {x, out, floats[0], floats[1], floats[2], floats[3], o.inverse}, 1);
+               });
+  return true;
+}
+
 // All in f32, or in f64 for f64; a block of positions at a time.
 template <class T>
 struct ResponseBody {
@@ -262,7 +282,7 @@ void PlanResponse(Plan& plan, const LocalResponse& how, const Operand& x, const 
 
 void PlanChannelNorm(Plan& plan, double epsilon, DType compute, const ChannelOperands& operands,
                      int channel) {
-  if (operands.out.tensor->empty()) return;
+  if (operands.out.tensor->empty() || PlanPixelsOfHalves(plan, epsilon, operands, channel)) return;
   if (ComputeType(compute) == DType::kF64)
     return PlanChannelsAs<double>(plan, epsilon, compute, operands, channel);
   PlanChannelsAs<float>(plan, epsilon, compute, operands, channel);

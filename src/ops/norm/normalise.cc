@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/half_rows.h"
 #include "ops/loop_nest.h"
 #include "ops/norm/norm_loops.h"
 #include "ops/norm/turned_rows.h"
@@ -467,11 +468,54 @@ void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormO
   plan.SetBody(body);
 }
 
+// A weight that all slices share, as one row. False: it is another, or does not lie so.
+bool TakeRow(const Operand& operand, uint32_t mask, int64_t row, Tensor* flat, Operand* shared) {
+  if (!operand.present()) return true;
+  const Tensor& t = *operand.tensor;
+  int64_t next = 1;
+  for (int d = t.shape.rank() - 1; d >= 0; --d) {
+    if (t.shape[d] == 1) continue;
+    if (t.strides[d] != ((mask >> d & 1) != 0 ? next : 0)) return false;
+    next *= t.shape[d];
+  }
+  *flat = tensor::PackedOf(t.dtype, {row});
+  flat->offset = t.offset;
+  *shared = {flat, nullptr, operand.binding, operand.name};
+  return ComputeType(t.dtype) == DType::kF32;
+}
+
+// Slices that are rows of two bytes an element, with weights that all share and no statistics told.
+bool PlanRowsOfHalves(Plan& plan, const Normalisation& how, const NormOperands& o, uint32_t mask) {
+  const int rank = o.x.shape().rank();
+  int64_t row = 1;
+  int first = rank;
+  for (; first > 0 && (mask >> (first - 1) & 1) != 0; --first) row *= o.x.shape()[first - 1];
+  if ((mask & ((1u << first) - 1)) != 0 || o.shift.present() || o.factor.present() || how.kept) return false;
+  Tensor flat[2];
+  Operand shared[2];
+  if (!AreHalfRows(*o.x.tensor, *o.out.tensor) || !TakeRow(o.weight, mask, row, &flat[0], &shared[0]) ||
+      !TakeRow(o.bias, mask, row, &flat[1], &shared[1]))
+    return false;
+  PlanHalfRows(plan, {o.x, o.out, shared, row},
+               [&](Plan& part, const Operand& x, std::span<const Operand> beside, const Operand& out) {
+                 Tensor spread[2];
+                 NormOperands floats{x, out, beside[0], beside[1], {}, {}};
+                 Operand* weights[] = {&floats.weight, &floats.bias};
+                 for (int k = 0; k < 2; ++k) {
+                   if (!beside[static_cast<size_t>(k)].present()) continue;
+                   spread[k] = Spread(*weights[k]->tensor, x.shape(), 1);
+                   weights[k]->tensor = &spread[k];
+                 }
+                 PlanNormAs<float>(part, how, DType::kF32, floats, 2);
+               });
+  return true;
+}
+
 }  // namespace
 
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask) {
-  if (operands.out.tensor->empty()) return;
+  if (operands.out.tensor->empty() || PlanRowsOfHalves(plan, how, operands, mask)) return;
   if (ComputeType(compute) == DType::kF64) return PlanNormAs<double>(plan, how, compute, operands, mask);
   PlanNormAs<float>(plan, how, compute, operands, mask);
 }

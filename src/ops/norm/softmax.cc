@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ops/half_rows.h"
 #include "ops/kernels.h"
 #include "ops/loop_nest.h"
 #include "ops/norm/softmax_loops.h"
@@ -273,7 +274,12 @@ void PlanSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, bo
                  const Operand& out) {
   int wrapped = rules::WrapDim(self, dim);
   if (out.tensor->empty()) return;
-  if (ComputeType(compute) == DType::kF64) {
+  if (wrapped + 1 == self.shape().rank() && AreHalfRows(*self.tensor, *out.tensor)) {
+    PlanHalfRows(plan, {self, out, {}, self.shape()[wrapped]},
+                 [&](Plan& part, const Operand& x, std::span<const Operand>, const Operand& y) {
+                   PlanRows(part, BestSoftmaxLoopsF32(), x, 1, logarithm, y);
+                 });
+  } else if (ComputeType(compute) == DType::kF64) {
     PlanRows(plan, BestSoftmaxLoopsF64(), self, wrapped, logarithm, out);
   } else {
     PlanRows(plan, BestSoftmaxLoopsF32(), self, wrapped, logarithm, out);
