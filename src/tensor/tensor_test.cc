@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "base/error.h"
@@ -88,8 +89,23 @@ TEST_P(EachLevel, BFloat16RoundsToNearestEvenAndKeepsNan) {
     std::vector<float> in(33, x);
     std::vector<uint16_t> out(33);
     Convert(DType::kBF16, out.data(), DType::kF32, in.data(), 33);
-    EXPECT_EQ(out[0], want);
-    EXPECT_EQ(out[32], want);
+    for (uint16_t bits : out) EXPECT_EQ(bits, want);
+  }
+}
+
+TEST_P(EachLevel, BFloat16OfAnyBitsAsOneByOne) {
+  std::mt19937 rng(4);
+  std::vector<float> in(4099), back(in.size());
+  std::vector<uint16_t> out(in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    const auto bits = static_cast<uint32_t>(rng());
+    in[i] = std::bit_cast<float>(i % 8 == 0 ? bits | 0x7f800000 : bits);  // some are no numbers
+  }
+  Convert(DType::kBF16, out.data(), DType::kF32, in.data(), static_cast<int64_t>(in.size()));
+  Convert(DType::kF32, back.data(), DType::kBF16, out.data(), static_cast<int64_t>(in.size()));
+  for (size_t i = 0; i < in.size(); ++i) {
+    EXPECT_EQ(out[i], ToBFloat16(in[i]).bits) << i;
+    EXPECT_EQ(std::bit_cast<uint32_t>(back[i]), uint32_t{out[i]} << 16) << i;
   }
 }
 
