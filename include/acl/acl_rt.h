@@ -745,7 +745,8 @@ aclError aclrtSetDevice(int32_t deviceId);
 aclError aclrtResetDevice(int32_t deviceId);
 
 /**
- * Frees everything of the device at once, however many users it has.
+ * Frees everything of the device at once, however many users it has. What its streams have not
+ * begun is dropped.
  * Errors: 107001: no such device; 107002: nobody uses the device.
  * Page: aclcppdevg_03_0041
  */
@@ -796,7 +797,8 @@ aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 
 /**
  * Takes aclrtDeviceEnablePeerAccess back.
- * Errors: 107001: no such device; 107002: the thread has no context.
+ * Errors: 107001: no such device, or the current one; 107002: the thread has no context.
+ * Page: aclcppdevg_03_0053
  */
 aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
@@ -899,7 +901,7 @@ aclError aclrtCreateEvent(aclrtEvent *event);
 
 /**
  * Makes an event for what flag says (ACL_EVENT_ bits). Without ACL_EVENT_SYNC no stream can wait
- * for it.
+ * for it, and a device can have any number.
  * Errors: 107000: flag is 0 or has unknown bits, or ACL_EVENT_IPC or _EXTERNAL beside others;
  * 107002: the thread has no context; 207007: the device has no event left.
  * Page: aclcppdevg_03_0080
@@ -908,9 +910,9 @@ aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
 
 /**
  * Makes an event that may be recorded again and again without a reset. flag as for
- * aclrtCreateEventWithFlag.
+ * aclrtCreateEventWithFlag. A device can have any number of them.
  * Errors: 107000: flag is 0 or has unknown bits, or ACL_EVENT_IPC or _EXTERNAL beside others;
- * 107002: the thread has no context; 207007: the device has no event left.
+ * 107002: the thread has no context; 207007: the process has no event left.
  * Page: aclcppdevg_03_0081
  */
 aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
@@ -1043,8 +1045,10 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 
 /**
- * The limit in microseconds for one operator; *actualTimeout is the one in force.
+ * The limit in microseconds for one operator; *actualTimeout is the one in force. 0 is the longest,
+ * which is no limit: *actualTimeout is the largest number then.
  * In part: kept and reported; an operator that takes longer is not stopped.
+ * Page: aclcppdevg_03_1986
  */
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
@@ -1663,8 +1667,10 @@ aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
 
 /**
  * Whether a failed task stops the stream (ACL_STOP_ON_FAILURE) or the next one runs
- * (ACL_CONTINUE_ON_FAILURE, the default). Stopping covers all streams of the context.
- * Errors: 107000: a default stream, no such mode, or the mode was set before.
+ * (ACL_CONTINUE_ON_FAILURE, the default). Stopping is set for all streams of the context: after a
+ * failure of one they drop what they have and take no more. NULL is the default stream.
+ * Errors: 107000: no such mode, or the mode of the stream was set before.
+ * Page: aclcppdevg_03_0074
  */
 aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
@@ -1696,8 +1702,10 @@ aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
 /**
- * Drops the tasks of a stream, the running one too. Calls that wait for the stream fail.
- * Errors: 107000: a default stream; 107027: the stream is being captured.
+ * Drops the tasks of a stream, the running one too. Calls that wait for the stream fail. NULL is
+ * the default stream.
+ * Errors: 107027: the stream is being captured; 207000: the stream was made with
+ * ACL_STREAM_DEVICE_USE_ONLY.
  * Page: aclcppdevg_03_1777
  */
 aclError aclrtStreamAbort(aclrtStream stream);

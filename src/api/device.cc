@@ -51,6 +51,15 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
   Surface(WaitForDevice(rt::CurrentContext().device(), call, deadline_ns));
 }
 
+// The current device, which is another one than `peer`.
+rt::Device& DeviceBeside(int32_t peer) {
+  rt::Device& device = rt::CurrentContext().device();
+  if (&rt::DeviceAt(peer) == &device) {
+    Fail(codes::kRtInvalidDeviceid, "peer-self", "device {} is the current device; name the other one", peer);
+  }
+  return device;
+}
+
 }  // namespace
 
 void aclrtSetDevice(int32_t deviceId) {
@@ -102,17 +111,11 @@ void aclrtDeviceCanAccessPeer(int32_t* canAccessPeer, int32_t deviceId, int32_t 
 
 void aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
   if (flags != 0) Fail(codes::kRtParamInvalid, "peer-flags", "flags = {}; it is reserved, pass 0", flags);
-  rt::Device& device = rt::CurrentContext().device();
-  if (&rt::DeviceAt(peerDeviceId) == &device) {
-    Fail(codes::kRtInvalidDeviceid, "peer-self", "device {} is the current device; name the other one",
-         peerDeviceId);
-  }
-  device.peers.fetch_or(uint64_t{1} << peerDeviceId);
+  DeviceBeside(peerDeviceId).peers.fetch_or(uint64_t{1} << peerDeviceId);
 }
 
 void aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
-  rt::DeviceAt(peerDeviceId);
-  rt::CurrentContext().device().peers.fetch_and(~(uint64_t{1} << peerDeviceId));
+  DeviceBeside(peerDeviceId).peers.fetch_and(~(uint64_t{1} << peerDeviceId));
 }
 
 // --- what devices are

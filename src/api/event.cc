@@ -37,11 +37,12 @@ aclrtEvent CreateEvent(rt::EventKind kind, uint32_t flags,
   rt::Device& device = rt::CurrentContext().device();
   std::shared_ptr<rt::SharedWords> words = std::move(foreign);
   if (flags == kIpc && words == nullptr) words = rt::SharedWords::Own();
-  device.TakeEventSlot();
+  const bool counted = rt::Event::Counted(kind, flags);
+  if (counted) device.TakeEventSlot();
   HandleBits handle =
       rt::Events().Create(device, kind, flags, g_next_id.fetch_add(1, std::memory_order_relaxed));
   if (handle == 0) {
-    device.ReturnEventSlot();
+    if (counted) device.ReturnEventSlot();
     Fail(codes::kRtNoEventResource, "event-table-full",
          "the process holds as many events as Belay can number");
   }
@@ -149,8 +150,9 @@ void aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) {
 void aclrtDestroyEvent(rt::Event& event) {
   HandleBits handle = rt::Events().HandleOf(&event);
   rt::Device& device = event.device();
+  const bool counted = event.counted();
   if (rt::Observers::any()) rt::TellDestroyed(handle);
-  if (rt::Events().Destroy(handle)) device.ReturnEventSlot();
+  if (rt::Events().Destroy(handle) && counted) device.ReturnEventSlot();
 }
 
 void aclrtIpcGetEventHandle(rt::Event& event, aclrtIpcEventHandle* handle) {

@@ -193,7 +193,7 @@ void aclrtSetOpExecuteTimeOut(uint32_t timeout) { g_operator_limit_us.store(uint
 
 void aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t* actualTimeout) {
   g_operator_limit_us.store(timeout);
-  *actualTimeout = timeout;
+  *actualTimeout = timeout != 0 ? timeout : UINT64_MAX;  // the longest there is: no operator is stopped
 }
 
 }  // namespace belay::api

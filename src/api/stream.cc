@@ -90,9 +90,6 @@ void aclrtGetStreamAvailableNum(uint32_t* streamCount) {
 // --- attributes
 
 void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
-  if (stream.options().is_default) {
-    Fail(codes::kRtParamInvalid, "stream-default", "the failure mode of the default stream cannot be set");
-  }
   if (mode > 1)
     Fail(codes::kRtParamInvalid, "failure-mode", "mode = {}; use 0 (go on) or 1 (stop on failure)", mode);
   if (stream.attributes.failure_mode_set) {
@@ -100,7 +97,7 @@ void aclrtSetStreamFailureMode(rt::Stream& stream, uint64_t mode) {
          "the failure mode of stream {} was set before; it can be set once", stream.id());
   }
   stream.attributes.failure_mode_set = true;
-  stream.SetStopOnFailure(mode == 1);
+  if (mode == 1) stream.context().StopOnFailure();
 }
 
 void aclrtSetStreamOverflowSwitch(rt::Stream& stream, uint32_t flag) {
@@ -135,7 +132,7 @@ void aclrtSetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
 void aclrtGetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, aclrtStreamAttrValue* value) {
   switch (static_cast<int>(stmAttrType)) {
     case ACL_STREAM_ATTR_FAILURE_MODE:
-      value->failureMode = stream.stop_on_failure() ? 1 : 0;
+      value->failureMode = stream.context().stops_on_failure() ? 1 : 0;
       return;
     case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK:
       value->overflowSwitch = stream.attributes.overflow_switch;
@@ -156,8 +153,11 @@ void aclrtGetStreamAttribute(rt::Stream& stream, aclrtStreamAttr stmAttrType, ac
 }
 
 void aclrtStreamAbort(rt::Stream& stream) {
-  if (stream.options().is_default) {
-    Fail(codes::kRtParamInvalid, "stream-default", "the default stream cannot be aborted");
+  if ((stream.options().flags & ACL_STREAM_DEVICE_USE_ONLY) != 0) {
+    Fail(codes::kRtFeatureNotSupport, "stream-abort",
+         "stream {} was made with ACL_STREAM_DEVICE_USE_ONLY, which aclrtStreamAbort is not for; use "
+         "aclrtStreamStop",
+         stream.id());
   }
   RefuseInCallback("aclrtStreamAbort");
   rt::CheckNotCaptured(stream, "aclrtStreamAbort");

@@ -246,6 +246,7 @@ void DestroyContext(Context& context, bool force) {
 void Context::Open(Device& device, bool is_default) {
   device_ = &device;
   is_default_ = is_default;
+  stops_on_failure_ = false;
   {
     std::lock_guard guard(lock_);
     open_ = true;

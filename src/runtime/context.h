@@ -45,6 +45,9 @@ class Context {
   }
   // Destroys the streams and takes no new ones.
   void Shutdown(bool force);
+  // Failure mode 1 (ACL_STOP_ON_FAILURE): set on one stream it is that of all streams of the context.
+  void StopOnFailure() { stops_on_failure_ = true; }
+  bool stops_on_failure() const { return stops_on_failure_; }
 
  private:
   bool Add(Stream& stream);
@@ -52,6 +55,7 @@ class Context {
 
   Relaxed<Device*> device_ = nullptr;
   Relaxed<bool> is_default_ = false;
+  Relaxed<bool> stops_on_failure_ = false;
   Relaxed<Stream*> default_stream_ = nullptr;
   std::mutex lock_;
   bool open_ = false;             // under lock_

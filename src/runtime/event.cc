@@ -20,6 +20,7 @@ namespace {
 
 constexpr uint32_t kSync = 0x1;
 constexpr uint32_t kTimeLine = 0x8;
+constexpr uint32_t kExternal = 0x20;
 constexpr uint32_t kIpc = 0x40;
 
 // The record itself is its position; the body only stamps the time.
@@ -160,8 +161,12 @@ void Event::TakeParked(std::vector<WaitTicket*>* parked) noexcept {
 bool Event::keeps_time() const {
   return kind_ == EventKind::kPlain || (flags_ & kTimeLine) != 0 || (flags_ == 0x2);
 }
+bool Event::Counted(EventKind kind, uint32_t flags) {
+  if (kind == EventKind::kEx) return false;
+  return kind == EventKind::kPlain || (flags & (kSync | kExternal)) != 0;
+}
 bool Event::may_sync_streams() const {
-  return kind_ == EventKind::kPlain || (flags_ & kSync) != 0 || (flags_ & 0x60) != 0;
+  return kind_ == EventKind::kPlain || (flags_ & kSync) != 0 || (flags_ & (kExternal | kIpc)) != 0;
 }
 
 // --- records

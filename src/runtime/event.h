@@ -87,6 +87,10 @@ class Event {
   bool keeps_time() const;
   bool may_sync_streams() const;  // usable in MakeWait and Reset
 
+  // Whether it is one of those of which a device has only so many (pages 0080 and 0081 of acl).
+  static bool Counted(EventKind kind, uint32_t flags);
+  bool counted() const { return Counted(kind_, flags_); }
+
   EventKind kind() const { return kind_; }
   uint32_t flags() const { return flags_; }
   uint32_t id() const { return id_; }

@@ -152,7 +152,7 @@ void StopLocked() {
   }
   Contexts().ForEach([](Context& context) { DestroyContext(context, true); });
   Events().ForEach([](Event& event) {
-    event.device().ReturnEventSlot();
+    if (event.counted()) event.device().ReturnEventSlot();
     Events().Destroy(Events().HandleOf(&event));
   });
   Models().ForEach([](ModelRI& model) { ModelRI::Destroy(model); });

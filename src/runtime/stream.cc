@@ -44,7 +44,6 @@ void Stream::Open(Context& context, const StreamOptions& options, uint32_t id) {
   is_default_ = options.is_default;
   id_ = id;
   gate_ = Observers::any();
-  stop_on_failure_ = false;
   stopped_ = false;
   closing_ = false;
   timed_out_ = false;
@@ -158,9 +157,10 @@ uint64_t Stream::SubmitSlow(Task&& task, bool live) {
       task.Destroy();
       Fail(
           why.code, "stream-stopped",
-          "stream {} takes no more work because a task of stream {}, which stops on failure, failed ({}); destroy "
-          "it and create a new one",
-          id(), why.stream, why.Sentence());
+          "stream {} takes no more work because a task of stream {} failed in a context that stops on failure ({}); "
+          "destroy {}",
+          id(), why.stream, why.Sentence(),
+          options().is_default ? "the context, or reset its device" : "it and create a new one");
     }
     if (update_ != nullptr) {
       bool taken;
@@ -241,12 +241,6 @@ bool Stream::updating() {
   return update_ != nullptr;
 }
 
-void Stream::SetStopOnFailure(bool on) {
-  std::lock_guard guard(lock_);
-  stop_on_failure_ = on;
-  gate_ = true;
-}
-
 // --- failures
 
 namespace {
@@ -262,19 +256,14 @@ void Stream::StoreFailure(TaskFailure&& failure) noexcept {
   } catch (...) {
     // Whoever waits for the stream learns of it all the same.
   }
-  bool stops;
   {
     std::lock_guard guard(lock_);
-    stops = stop_on_failure_;
-    if (stops) dropping_.store(true, std::memory_order_relaxed);
     if (!failure_) failure_ = failure;
     failed_.store(true, std::memory_order_relaxed);
   }
-  if (!stops) [[likely]]
+  if (!context().stops_on_failure()) [[likely]]
     return;
-  context().ForEachStream([&](Stream& stream) {
-    if (!stream.options().is_default) stream.StopWorking(failure);
-  });
+  context().ForEachStream([&](Stream& stream) { stream.StopWorking(failure); });
 }
 
 void Stream::NoteAbort(const Error& error) {
@@ -287,11 +276,18 @@ void Stream::NoteAbort(const Error& error) {
 }
 
 void Stream::StopWorking(const TaskFailure& why) {
-  std::lock_guard guard(lock_);
-  if (stopped_ || state() == StreamState::kClosed) return;
-  stopped_ = true;
-  stop_reason_ = why;
-  gate_ = true;
+  {
+    std::lock_guard guard(lock_);
+    if (stopped_ || state() == StreamState::kClosed) return;
+    stopped_ = true;
+    stop_reason_ = why;
+    gate_ = true;
+    if (!failed() && !Idle()) {  // whoever waits for what is dropped learns why
+      failure_ = why;
+      failed_.store(true, std::memory_order_relaxed);
+    }
+  }
+  Drop();
 }
 
 std::optional<TaskFailure> Stream::TakeFailure() {

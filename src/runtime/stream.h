@@ -164,11 +164,8 @@ class Stream {
   // What a parked stream waits for, if that is a position of another stream; else a null stream.
   ParkPlace parked_at();
 
-  // Failure mode 1 (ACL_STOP_ON_FAILURE): after a failure nothing more is accepted, here and on the other
-  // streams that the program created in the context.
-  void SetStopOnFailure(bool on);
+  // After a failure in a context that stops on failure: what is queued is dropped, nothing more accepted.
   void StopWorking(const TaskFailure& why);
-  bool stop_on_failure() const { return stop_on_failure_; }
 
   // An observer has come: Submit looks who watches.
   void BeginToWatch();
@@ -227,7 +224,6 @@ class Stream {
   alignas(64) SpinLock lock_;
   bool idle_ = false;  // state_ is kIdle: the next push makes the stream ready
   bool gate_ = false;  // Submit must take the slow path: observed, capturing, stopped, or closed
-  bool stop_on_failure_ = false;
   bool stopped_ = false;
   std::atomic<bool> closing_{false};
   Relaxed<uint32_t> id_ = 0;

@@ -165,7 +165,7 @@ TEST_F(TaskFailures, OfAHostFunctionThatCannotBegin) {
 TEST_F(TaskFailures, StopsTheOtherStreamsOfTheContextWhereAskedTo) {
   Stream& stream = NewStream();
   Stream& other = NewStream();
-  stream.SetStopOnFailure(true);
+  stream.context().StopOnFailure();
   stream.Submit(MakeTask(ThrowTask{What::kNoMemory}));
   FailureOn(stream);
   try {
@@ -173,7 +173,8 @@ TEST_F(TaskFailures, StopsTheOtherStreamsOfTheContextWhereAskedTo) {
     ADD_FAILURE() << "it takes no more work";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), 207001);
-    EXPECT_THAT(error.sentence(), HasSubstr(fmt::format("a task of stream {}, which stops", stream.id())));
+    EXPECT_THAT(error.sentence(),
+                HasSubstr(fmt::format("a task of stream {} failed in a context that stops", stream.id())));
     EXPECT_THAT(error.sentence(), HasSubstr("host memory ran out"));
   }
 }

@@ -119,6 +119,7 @@ TEST_F(Device, Peers) {
   EXPECT_EQ(aclrtDeviceEnablePeerAccess(1, 1), ACL_ERROR_RT_PARAM_INVALID) << "reserved flag";
   EXPECT_NE(aclrtDeviceEnablePeerAccess(0, 0), ACL_SUCCESS) << "itself";
   EXPECT_EQ(aclrtDeviceDisablePeerAccess(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDeviceDisablePeerAccess(0), ACL_ERROR_RT_INVALID_DEVICEID) << "itself";
 }
 
 TEST_F(Device, WhatItHas) {

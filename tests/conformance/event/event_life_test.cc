@@ -125,6 +125,13 @@ TEST_F(EventLife, TheLimitOfADeviceIs65536) {
   for (aclrtEvent& event : events) ASSERT_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC), ACL_SUCCESS);
   aclrtEvent more;
   EXPECT_REFUSED(ACL_ERROR_RT_NO_EVENT_RESOURCE, aclrtCreateEvent(&more), "destroy some.*BELAY_STREAM_LIMIT");
+  // Pages 0080 and 0081: the limit is for those that streams wait for, and not for those of ExWithFlag.
+  std::vector<aclrtEvent> uncounted(5, nullptr);
+  for (aclrtEvent& event : uncounted) EXPECT_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+  EXPECT_OK(aclrtCreateEventWithFlag(&uncounted.emplace_back(), ACL_EVENT_TIME_LINE));
+  EXPECT_REFUSED(ACL_ERROR_RT_NO_EVENT_RESOURCE, aclrtCreateEventWithFlag(&more, ACL_EVENT_EXTERNAL),
+                 "65536");
+  for (aclrtEvent event : uncounted) EXPECT_OK(aclrtDestroyEvent(event));
   EXPECT_OK(aclrtDestroyEvent(events[7]));
   EXPECT_OK(aclrtCreateEvent(&more));
 }

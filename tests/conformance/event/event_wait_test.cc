@@ -335,6 +335,8 @@ TEST_F(EventWait, LimitsOfOperatorsAreAccepted) {
   EXPECT_OK(aclrtSetOpExecuteTimeOut(10));
   EXPECT_OK(aclrtSetOpExecuteTimeOutV2(2'000'000, &actual));
   EXPECT_EQ(actual, 2'000'000u);
+  EXPECT_OK(aclrtSetOpExecuteTimeOutV2(0, &actual));
+  EXPECT_EQ(actual, UINT64_MAX) << "page 1986: so where no operator is ever stopped";
 }
 
 TEST_F(EventWait, OpWaitTimeoutEndsWithAclFinalize) {

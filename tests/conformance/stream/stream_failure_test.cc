@@ -101,8 +101,8 @@ TEST_F(StreamFailure, StoppingTakesNothingMoreAndSpreadsInItsContext) {
     EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtRecordEvent(NewEvent(), stream),
                    "takes no more work.*stops on failure.*create a new one");
   }
-  Mark(nullptr, 'd');
-  EXPECT_OK(aclrtSynchronizeStream(nullptr));
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtRecordEvent(NewEvent(), nullptr),
+                 "takes no more work.*reset its device");
   EXPECT_OK(aclrtDestroyStream(stops));
   aclrtStream fresh = NewStream();
   Mark(fresh, 'f');
@@ -112,14 +112,34 @@ TEST_F(StreamFailure, StoppingTakesNothingMoreAndSpreadsInItsContext) {
   Mark(foreign, 'e');
   EXPECT_OK(aclrtSynchronizeStream(foreign));
   EXPECT_OK(aclrtSetCurrentContext(here));
-  EXPECT_EQ(order_, "dfe") << "the default stream, new streams and other contexts go on";
+  EXPECT_EQ(order_, "fe") << "new streams and other contexts go on";
 }
 
-TEST_F(StreamFailure, TheModeIsSetOnceAndNotForTheDefaultStream) {
+// Pages 0074 and "Task Stopping Upon Failure": the mode applies to the other streams of the context.
+TEST_F(StreamFailure, StoppingIsTheModeOfAllStreamsOfTheContext) {
+  aclrtStream fails = NewStream(), waits = NewStream();
+  EXPECT_OK(aclrtSetStreamFailureMode(nullptr, ACL_STOP_ON_FAILURE));
+  EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtSetStreamFailureMode(nullptr, ACL_STOP_ON_FAILURE), "once");
+  aclrtStreamAttrValue value = {};
+  EXPECT_OK(aclrtGetStreamAttribute(fails, ACL_STREAM_ATTR_FAILURE_MODE, &value));
+  EXPECT_EQ(value.failureMode, 1u);
+  EXPECT_OK(aclrtStreamWaitEvent(waits, NewEvent()));
+  Mark(waits, 'w');
+  Hold hold(fails);
+  Fail(fails);
+  Mark(fails, 'x');
+  hold.LetGo();
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(fails), "aclrtMemcpyAsync");
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtSynchronizeStream(waits), "aclrtMemcpyAsync");
+  EXPECT_EQ(order_, "") << "what was queued is dropped on all of them";
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtRecordEvent(NewEvent(), nullptr),
+                 "takes no more work");
+}
+
+TEST_F(StreamFailure, TheModeIsSetOnce) {
   aclrtStream stream = StopOnFailure();
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE), "once");
   EXPECT_REFUSED(ACL_ERROR_RT_PARAM_INVALID, aclrtSetStreamFailureMode(NewStream(), 7), "mode = 7");
-  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtSetStreamFailureMode(nullptr, 1), "stream is null");
 }
 
 TEST_F(StreamFailure, AbortEndsAWaitThatNobodyWillFulfil) {
@@ -189,8 +209,18 @@ TEST_F(StreamFailure, AbortOfADeviceHasALimit) {
   EXPECT_EQ(order_, "") << "what was queued did not run";
 }
 
-TEST_F(StreamFailure, AbortIsNotForTheDefaultStream) {
-  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtStreamAbort(nullptr), "stream is null");
+TEST_F(StreamFailure, AbortTakesTheDefaultStreamButNoneOfTheDevice) {
+  EXPECT_OK(aclrtStreamWaitEvent(nullptr, NewEvent()));
+  Mark(nullptr, 'x');
+  EXPECT_OK(aclrtStreamAbort(nullptr));
+  EXPECT_TRUE(Idle(nullptr));
+  Mark(nullptr, 'd');
+  EXPECT_NE(aclrtSynchronizeStream(nullptr), ACL_SUCCESS) << "tells once of what was dropped";
+  EXPECT_OK(aclrtSynchronizeStream(nullptr));
+  EXPECT_EQ(order_, "d");
+  aclrtStream only = nullptr;
+  EXPECT_OK(aclrtCreateStreamWithConfig(&only, 0, ACL_STREAM_DEVICE_USE_ONLY));
+  EXPECT_REFUSED(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, aclrtStreamAbort(only), "DEVICE_USE_ONLY");
 }
 
 TEST_F(StreamFailure, AnotherContextsStreamIsRefused) {
