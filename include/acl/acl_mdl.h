@@ -87,7 +87,11 @@ typedef enum {
     ACL_MDL_STATIC_TASK_PTR = 21,
     ACL_MDL_STATIC_TASK_SIZET = 22,
     ACL_MDL_DYNAMIC_TASK_PTR = 23,
-    ACL_MDL_DYNAMIC_TASK_SIZET = 24
+    ACL_MDL_DYNAMIC_TASK_SIZET = 24,
+    ACL_MDL_MEM_MALLOC_POLICY_SIZET = 25,
+    ACL_MDL_FIFO_PTR = 26,
+    ACL_MDL_FIFO_SIZET = 27,
+    ACL_MDL_WITHOUT_GRAPH_INT32 = 28
 } aclmdlConfigAttr;
 
 typedef enum {
@@ -270,8 +274,9 @@ aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle *handle);
 /**
  * Sets one option; attrValue points to valueSize bytes, a value of the type at the end of the
  * attribute's name.
- * Errors: 100000: unknown attribute or wrong size; 200001: an attribute for queues or for models of
- * a card.
+ * Errors: 100000: unknown attribute, wrong size, or a priority that is not 0 to 7; 200001: an
+ * attribute for queues or for models of a card.
+ * Page: aclcppdevg_03_1375
  */
 aclError aclmdlSetConfigOpt(
     aclmdlConfigHandle *handle, aclmdlConfigAttr attr, const void *attrValue, size_t valueSize);
@@ -418,7 +423,11 @@ aclError aclmdlGetInputIndexByName(const aclmdlDesc *modelDesc, const char *name
  */
 aclError aclmdlGetOutputIndexByName(const aclmdlDesc *modelDesc, const char *name, size_t *index);
 
-/** The name itself, as Belay does not shorten names; NULL when no input or output has it. */
+/**
+ * The name of an input or output by what aclmdlGetInputDims and kin call it: a name of more than
+ * 127 bytes is acl_modelId_<id>_input_<index> or _output_ there. Of a name itself it is that; NULL
+ * when there is none.
+ */
 const char *aclmdlGetTensorRealName(const aclmdlDesc *modelDesc, const char *name);
 
 /** The format of an input; ACL_FORMAT_UNDEFINED when there is none. */
@@ -610,8 +619,9 @@ aclError aclmdlSetAIPPRbuvSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t rbuvSwapSw
 aclError aclmdlSetAIPPAxSwapSwitch(aclmdlAIPP *aippParmsSet, int8_t axSwapSwitch);
 
 /**
- * Width and height of the images in pixels.
- * Errors: 100000: a size is not 1 to 65536.
+ * Width, 2 to 4096, and height, 1 to 4096, of the images in pixels.
+ * Errors: 100000: a size that images do not have.
+ * Page: aclcppdevg_03_1418
  */
 aclError aclmdlSetAIPPSrcImageSize(
     aclmdlAIPP *aippParmsSet, int32_t srcImageSizeW, int32_t srcImageSizeH);
@@ -625,9 +635,10 @@ aclError aclmdlSetAIPPScfParams(
     int32_t scfOutputSizeW, int32_t scfOutputSizeH, uint64_t batchIndex);
 
 /**
- * The region of image batchIndex that is used: its first column and row, its width and height, in
- * pixels.
- * Errors: 100000: no such image or cropSwitch is neither 0 nor 1.
+ * The region of image batchIndex that is used: its first column and row, 0 to 4095, its width and
+ * height, 1 to 4096. With cropSwitch 0 they are not looked at.
+ * Errors: 100000: no such image, cropSwitch is neither 0 nor 1, or a place or size beyond these.
+ * Page: aclcppdevg_03_1420
  */
 aclError aclmdlSetAIPPCropParams(
     aclmdlAIPP *aippParmsSet, int8_t cropSwitch, int32_t cropStartPosW, int32_t cropStartPosH,

@@ -1308,11 +1308,12 @@ aclError aclrtMemcpy2d(
     aclrtMemcpyKind kind);
 
 /**
- * Copies height rows of width bytes, dpitch and spitch bytes apart, when the stream gets there.
- * Host memory as with aclrtMemcpyAsync.
- * Errors: 100000: width or height is 0, a row is wider than a pitch or outside its block, or the
- * devices have no access to each other; 107003: stream of another context; 107030: memory that is
- * not pinned, which the capture mode in force does not allow.
+ * Copies height rows of width bytes, dpitch and spitch bytes apart, when the stream gets there; at
+ * most 5,242,880 rows. Host memory as with aclrtMemcpyAsync.
+ * Errors: 100000: width or height is 0, too many rows, a row is wider than a pitch or outside its
+ * block, or the devices have no access to each other; 107003: stream of another context; 107030:
+ * memory that is not pinned, which the capture mode in force does not allow.
+ * Page: aclcppdevg_03_0109
  */
 aclError aclrtMemcpy2dAsync(
     void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
@@ -1448,10 +1449,10 @@ aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStrea
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
 
 /**
- * Reserves size bytes of addresses without memory. alignment is 0; expectPtr is a wish or NULL;
- * flags is 0 for normal pages, 1 for huge ones.
+ * Reserves size bytes of addresses without memory. alignment is 0; expectPtr is where they shall
+ * be, or NULL; flags is 0 for normal pages, 1 for huge ones.
  * Errors: 100000: size or alignment or flags is not possible; 207001: no such range of addresses is
- * left.
+ * left, or the one at expectPtr is not free.
  * Page: aclcppdevg_03_0114
  */
 aclError aclrtReserveMemAddress(
@@ -1483,9 +1484,12 @@ aclError aclrtMallocPhysical(
 aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
 /**
- * Maps size bytes of the memory, from offset on, at a reserved address. flags is 0.
- * Errors: 100000: not inside one reserved range, mapped already, beyond the memory, flags is not 0,
- * or no multiples of the granularity; 107017: no live handle.
+ * Maps the memory at a reserved address, as a whole: size is the one of aclrtMallocPhysical, offset
+ * and flags are 0. A reserved range takes memory of one device, and either of this process or
+ * imported.
+ * Errors: 100000: not inside one reserved range, mapped already, a part of the memory, another kind
+ * of memory than the range has, flags is not 0, or no multiple of the granularity; 107017: no live
+ * handle.
  * Page: aclcppdevg_03_0116
  */
 aclError aclrtMapMem(

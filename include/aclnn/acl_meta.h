@@ -60,12 +60,12 @@ aclnnStatus aclInitTensor(
  */
 aclnnStatus aclDestroyTensor(const aclTensor *tensor);
 
-/** The sizes of the view in a new array, which the caller frees with free, and their number. */
+/** The sizes of the view in a new array, which the caller frees with delete[], and their number. */
 aclnnStatus aclGetViewShape(const aclTensor *tensor, int64_t **viewDims, uint64_t *viewDimsNum);
 
 /**
- * The strides of the view in elements, in a new array, which the caller frees with free, and their
- * number.
+ * The strides of the view in elements, in a new array, which the caller frees with delete[], and
+ * their number.
  */
 aclnnStatus aclGetViewStrides(
     const aclTensor *tensor, int64_t **stridesValue, uint64_t *stridesNum);
@@ -73,7 +73,9 @@ aclnnStatus aclGetViewStrides(
 /** The offset of the view in elements. */
 aclnnStatus aclGetViewOffset(const aclTensor *tensor, int64_t *offset);
 
-/** The sizes of the storage in a new array, which the caller frees with free, and their number. */
+/**
+ * The sizes of the storage in a new array, which the caller frees with delete[], and their number.
+ */
 aclnnStatus aclGetStorageShape(
     const aclTensor *tensor, int64_t **storageDims, uint64_t *storageDimsNum);
 

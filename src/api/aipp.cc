@@ -24,6 +24,7 @@ using graph::ValueType;
 using ops::ImageRegion;
 
 constexpr uint64_t kMostImages = 1 << 16;
+constexpr int32_t kMostPixels = 4096;  // of a row, and of a column
 
 bool Switch(int8_t value, const char* name) {
   if (value != 0 && value != 1)
@@ -168,8 +169,9 @@ void aclmdlSetAIPPAxSwapSwitch(AippParameters& parameters, int8_t axSwapSwitch) 
   parameters.source.swap_ax = Switch(axSwapSwitch, "axSwapSwitch");
 }
 void aclmdlSetAIPPSrcImageSize(AippParameters& parameters, int32_t srcImageSizeW, int32_t srcImageSizeH) {
-  parameters.source.w = Within(srcImageSizeW, 1, 1 << 16, "srcImageSizeW");
-  parameters.source.h = Within(srcImageSizeH, 1, 1 << 16, "srcImageSizeH");
+  const int32_t w = Within(srcImageSizeW, 2, kMostPixels, "srcImageSizeW");
+  parameters.source.h = Within(srcImageSizeH, 1, kMostPixels, "srcImageSizeH");
+  parameters.source.w = w;
 }
 void aclmdlSetAIPPScfParams(AippParameters& parameters, int8_t scfSwitch, int32_t, int32_t, int32_t, int32_t,
                             uint64_t batchIndex) {
@@ -182,7 +184,14 @@ void aclmdlSetAIPPCropParams(AippParameters& parameters, int8_t cropSwitch, int3
                              int32_t cropStartPosH, int32_t cropSizeW, int32_t cropSizeH,
                              uint64_t batchIndex) {
   ImageRegion& region = RegionAt(parameters, batchIndex);
-  region.crop = Switch(cropSwitch, "cropSwitch");
+  const bool crop = Switch(cropSwitch, "cropSwitch");
+  if (crop) {  // else they have no meaning
+    Within(cropStartPosW, 0, kMostPixels - 1, "cropStartPosW");
+    Within(cropStartPosH, 0, kMostPixels - 1, "cropStartPosH");
+    Within(cropSizeW, 1, kMostPixels, "cropSizeW");
+    Within(cropSizeH, 1, kMostPixels, "cropSizeH");
+  }
+  region.crop = crop;
   region.crop_x = cropStartPosW, region.crop_y = cropStartPosH;
   region.crop_w = cropSizeW, region.crop_h = cropSizeH;
 }

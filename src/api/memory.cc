@@ -255,6 +255,13 @@ void aclrtFreePhysical(rt::PhysicalMemory& handle) { Virtual().FreePhysical(hand
 
 void aclrtMapMem(void* virPtr, size_t size, size_t offset, rt::PhysicalMemory& handle, uint64_t flags) {
   CheckFlagsZero(flags);
+  if (offset != 0 || size != handle.bytes) {
+    Fail(
+        kBadArgument, "memory-map-part",
+        "{} bytes from offset {} of physical memory of {} bytes; it is mapped as a whole: offset is 0, and size "
+        "that of aclrtMallocPhysical",
+        size, offset, handle.bytes);
+  }
   Virtual().Map(virPtr, size, offset, handle);
 }
 

@@ -19,6 +19,8 @@
 namespace belay::api {
 namespace {
 
+constexpr size_t kMostRowsOnStream = 5 * 1024 * 1024;
+
 // What the two ends of a copy (or the one of a fill) mean for how it is done.
 struct Ends {
   bool host_to_host = false;
@@ -155,6 +157,10 @@ void aclrtMemcpy2d(void* dst, size_t dpitch, const void* src, size_t spitch, siz
 
 void aclrtMemcpy2dAsync(void* dst, size_t dpitch, const void* src, size_t spitch, size_t width, size_t height,
                         aclrtMemcpyKind, rt::Stream& stream) {
+  if (height > kMostRowsOnStream) {
+    Fail(kBadArgument, "copy-rows", "height is {}; a stream copies at most {} rows in one call", height,
+         kMostRowsOnStream);
+  }
   rt::Copy2dTask task{dst, dpitch, src, spitch, width, height};
   Ends ends = CheckCopy2d(task);
   if (Refused(ends)) {

@@ -2,6 +2,8 @@
 #include "graph/model.h"
 #include "base/codes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -50,6 +52,26 @@ const ModelPort& PortAt(const std::vector<ModelPort>& ports, size_t index, const
   Fail(codes::kInvalidParam, "model-index", "there is no {} {}; the model has {}", what, index, ports.size());
 }
 
+// A name that does not fit aclmdlIODims is told as another, which aclmdlGetTensorRealName brings back.
+constexpr size_t kLongestShownName = ACL_MAX_TENSOR_NAME_LEN - 1;
+
+bool IsNameIn(const ModelDescription& description, const std::string& name) {
+  for (const auto* ports : {&description.inputs, &description.outputs}) {
+    if (std::any_of(ports->begin(), ports->end(), [&](const ModelPort& p) { return p.name == name; }))
+      return true;
+  }
+  return false;
+}
+
+std::string ShownName(const ModelDescription& description, const std::vector<ModelPort>& ports,
+                      size_t index) {
+  if (ports[index].name.size() <= kLongestShownName) return ports[index].name;
+  std::string shown = fmt::format("acl_modelId_{}_{}_{}", description.model_id,
+                                  &ports == &description.inputs ? "input" : "output", index);
+  while (IsNameIn(description, shown)) shown += "_other";
+  return shown;
+}
+
 void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_known, aclmdlIODims* dims) {
   std::memset(dims, 0, sizeof *dims);
   std::strncpy(dims->name, name.c_str(), sizeof dims->name - 1);
@@ -63,12 +85,12 @@ void FillDims(const std::string& name, const tensor::Shape& shape, bool rank_kno
 void InputDims(const ModelDescription& description, const std::vector<tensor::Shape>& shapes, size_t index,
                aclmdlIODims* dims) {
   const ModelPort& port = PortAt(description.inputs, index, "input");
-  FillDims(port.name, shapes[index], port.type.rank_known, dims);
+  FillDims(ShownName(description, description.inputs, index), shapes[index], port.type.rank_known, dims);
 }
 
 void OutputDims(const ModelDescription& description, size_t index, aclmdlIODims* dims) {
   const ModelPort& port = PortAt(description.outputs, index, "output");
-  FillDims(port.name, port.type.shape, port.type.rank_known, dims);
+  FillDims(ShownName(description, description.outputs, index), port.type.shape, port.type.rank_known, dims);
 }
 
 size_t IndexOf(const std::vector<ModelPort>& ports, const char* name, const char* what) {
@@ -83,6 +105,8 @@ void NeedNoIndex(size_t index) {
   Fail(codes::kInvalidParam, "model-gear-index",
        "index is {}; gears belong to the whole model, so it must be -1", index);
 }
+
+constexpr int32_t kLowestPriority = 7;
 
 template <class T>
 void TakeValue(T* to, const void* value, size_t size) {
@@ -124,8 +148,16 @@ void aclmdlDestroyConfigHandle(ModelConfig& handle) {
 
 void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* attrValue, size_t valueSize) {
   switch (attr) {
-    case ACL_MDL_PRIORITY_INT32:
-      return TakeValue(&config.priority, attrValue, valueSize);
+    case ACL_MDL_PRIORITY_INT32: {
+      int32_t priority = 0;
+      TakeValue(&priority, attrValue, valueSize);
+      if (priority < 0 || priority > kLowestPriority) {
+        Fail(codes::kInvalidParam, "config-priority", "the priority is {}; it is 0, the highest, to {}",
+             priority, kLowestPriority);
+      }
+      config.priority = priority;
+      return;
+    }
     case ACL_MDL_LOAD_TYPE_SIZET:
       return TakeValue(&config.load_type, attrValue, valueSize);
     case ACL_MDL_MEM_ADDR_PTR:
@@ -147,10 +179,11 @@ void aclmdlSetConfigOpt(ModelConfig& config, aclmdlConfigAttr attr, const void* 
       return;
     }
     case ACL_MDL_WORKSPACE_MEM_OPTIMIZE:
+    case ACL_MDL_MEM_MALLOC_POLICY_SIZET:  // one pool serves every policy
       return;
     default:
-      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_DYNAMIC_TASK_SIZET ? codes::kApiNotSupport
-                                                                               : codes::kInvalidParam,
+      Fail(attr > ACL_MDL_PRIORITY_INT32 && attr <= ACL_MDL_WITHOUT_GRAPH_INT32 ? codes::kApiNotSupport
+                                                                                : codes::kInvalidParam,
            "config-attribute", "attribute {} is not supported; models are loaded from a file or from memory",
            static_cast<int>(attr));
   }
@@ -243,7 +276,7 @@ void aclmdlGetCurOutputDims(const ModelDescription& modelDesc, size_t index, acl
   if (gear.empty()) return OutputDims(modelDesc, index, dims);
   std::vector<ModelPort> outputs = model->InstanceFor(model->TypesOfGear(gear))->outputs();
   const ModelPort& port = PortAt(outputs, index, "output");
-  FillDims(port.name, port.type.shape, port.type.rank_known, dims);
+  FillDims(ShownName(modelDesc, modelDesc.outputs, index), port.type.shape, port.type.rank_known, dims);
 }
 void aclmdlGetInputDimsRange(const ModelDescription& modelDesc, size_t index, aclmdlIODimsRange* dimsRange) {
   PortAt(modelDesc.inputs, index, "input");
@@ -268,8 +301,9 @@ void aclmdlGetOutputIndexByName(const ModelDescription& modelDesc, const char* n
 }
 const char* aclmdlGetTensorRealName(const ModelDescription& modelDesc, const char* name) {
   for (const auto* ports : {&modelDesc.inputs, &modelDesc.outputs}) {
-    for (const ModelPort& port : *ports) {
-      if (port.name == name) return port.name.c_str();
+    for (size_t i = 0; i < ports->size(); ++i) {
+      const std::string& real = (*ports)[i].name;
+      if (real == name || ShownName(modelDesc, *ports, i) == name) return real.c_str();
     }
   }
   return nullptr;

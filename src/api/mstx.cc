@@ -38,16 +38,19 @@ ToldTools& TheTools() {
   return *tools;
 }
 
-std::string DomainOf(mstxDomainHandle_t domain) {
-  if (domain == nullptr) return std::string(kDefaultDomain);
+void CheckDomain(mstxDomainHandle_t domain) {
+  if (domain == nullptr) return;
   ToldTools& tools = TheTools();
   std::lock_guard guard(tools.lock);
-  if (!tools.live.contains(domain)) {
-    Fail(codes::kInvalidParam, "mstx-domain",
-         "domain = {}; take what mstxDomainCreateA has returned and mstxDomainDestroy has not ended",
-         static_cast<const void*>(domain));
-  }
-  return *reinterpret_cast<const std::string*>(domain);
+  if (tools.live.contains(domain)) return;
+  Fail(codes::kInvalidParam, "mstx-domain",
+       "domain = {}; take what mstxDomainCreateA has returned and mstxDomainDestroy has not ended",
+       static_cast<const void*>(domain));
+}
+
+// Of a domain that was checked: its name stays.
+std::string DomainOf(mstxDomainHandle_t domain) {
+  return domain == nullptr ? std::string(kDefaultDomain) : *reinterpret_cast<const std::string*>(domain);
 }
 
 void CheckMessage(const char* message) {
@@ -93,7 +96,7 @@ mstxDomainHandle_t mstxDomainCreateA(const char* name) {
 }
 
 void mstxDomainDestroy(mstxDomainHandle_t domain) {
-  DomainOf(domain);
+  CheckDomain(domain);
   ToldTools& tools = TheTools();
   std::lock_guard guard(tools.lock);
   tools.live.erase(domain);
@@ -103,6 +106,7 @@ void mstxMarkA(const char* message, aclrtStream stream) { mstxDomainMarkA(nullpt
 
 void mstxDomainMarkA(mstxDomainHandle_t domain, const char* message, aclrtStream stream) {
   CheckMessage(message);
+  CheckDomain(domain);
   if (!rt::Observers::any()) return;
   rt::Stream* const on = StreamOf(stream);
   TellMark(rt::MarkKind::kMoment, 0, {message, NowNs(), DomainOf(domain)});
@@ -115,6 +119,7 @@ mstxRangeId mstxRangeStartA(const char* message, aclrtStream stream) {
 
 mstxRangeId mstxDomainRangeStartA(mstxDomainHandle_t domain, const char* message, aclrtStream stream) {
   CheckMessage(message);
+  CheckDomain(domain);
   constexpr mstxRangeId kUnseen = ~uint64_t{0};
   if (!rt::Observers::any()) return kUnseen;
   rt::Stream* const on = StreamOf(stream);

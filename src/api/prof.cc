@@ -127,6 +127,7 @@ bool IsValueOf(aclprofConfigType type, const std::string& text) {
       return InRange(text, 1, 100);
     case ACL_PROF_SYS_INTERCONNECTION_FREQ:
     case ACL_PROF_HOST_SYS_USAGE_FREQ:
+    case ACL_PROF_SYS_CPU_FREQ:
       return InRange(text, 1, 50);
     case ACL_PROF_LLC_MODE:
       return text == "read" || text == "write" || text == "capacity" || text == "bandwidth";
@@ -141,7 +142,7 @@ bool IsValueOf(aclprofConfigType type, const std::string& text) {
       return true;
     }
     default:
-      return true;  // a list of streams
+      return true;  // a list of streams, or of operators
   }
 }
 

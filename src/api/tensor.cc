@@ -1,6 +1,5 @@
 // Tensors, scalars, arrays and lists: what a program makes before it calls an operator.
-#include <cstdlib>
-#include <cstring>
+#include <algorithm>
 #include <vector>
 
 #include "aclnn/acl_meta.h"
@@ -61,10 +60,10 @@ const T* CheckedArray(const T* value, uint64_t size) {
   return value;
 }
 
-// The caller frees the array, with free.
+// The caller frees the array, with delete[].
 void GiveOut(const int64_t* values, size_t count, int64_t** out, uint64_t* out_count) {
-  auto* copy = static_cast<int64_t*>(std::malloc(count == 0 ? 1 : count * sizeof(int64_t)));
-  if (count != 0) std::memcpy(copy, values, count * sizeof(int64_t));
+  auto* copy = new int64_t[count];
+  std::copy_n(values, count, copy);
   *out = copy;
   *out_count = count;
 }

@@ -48,6 +48,16 @@ uint64_t FileNumberOf(const PhysicalMemory& memory) noexcept {
   return fstat(memory.file, &about) == 0 ? about.st_ino : 0;
 }
 
+// A card binds a reserved range to memory of one kind.
+void CheckAlike(const PhysicalMemory& memory, const PhysicalMemory& beside) {
+  if (beside.device == memory.device && beside.charged == memory.charged) return;
+  const auto kind = [](const PhysicalMemory& m) { return m.charged ? "" : "imported "; };
+  Fail(kBadArgument, "memory-map-mixed",
+       "{}memory of device {} does not go into a reserved range that shows {}memory of device {}; reserve a "
+       "range for each",
+       kind(memory), memory.device, kind(beside), beside.device);
+}
+
 [[noreturn]] void FailFreed() {
   Fail(kBadHandle, "memory-physical-freed", "this physical memory was freed (aclrtFreePhysical)");
 }
@@ -74,10 +84,17 @@ void* VirtualMemory::ReserveLocked(size_t bytes, void* wanted) {
   uint32_t count = PagesFor(bytes);
   uint32_t first = FreeRanges::kNone;
   auto address = reinterpret_cast<uintptr_t>(wanted);
-  if (space_.Contains(address) && (address - space_.base()) % kPhysicalGranularity == 0) {
-    first = free_.TakeAt(space_.PageOf(address), count);
+  if (space_.Contains(address)) {
+    const bool aligned = (address - space_.base()) % kPhysicalGranularity == 0;
+    if (aligned) first = free_.TakeAt(space_.PageOf(address), count);
+    if (first == FreeRanges::kNone) {
+      Fail(kOutOfMemory, "memory-address-taken",
+           "{} bytes at {} cannot be reserved: {}; give null, and any range is found", bytes, wanted,
+           aligned ? "they are not free" : "the address is not aligned to 2 MiB");
+    }
+  } else {  // a program knows the card's addresses, which are others
+    first = free_.Take(count, kPagesPerHugePage);
   }
-  if (first == FreeRanges::kNone) first = free_.Take(count, kPagesPerHugePage);
   if (first == FreeRanges::kNone) {
     Fail(kOutOfMemory, "memory-addresses-used-up",
          "no range of {} bytes of addresses is left; release ranges that are not used any more "
@@ -190,6 +207,10 @@ void VirtualMemory::Map(void* at, size_t bytes, size_t offset, PhysicalMemory& m
   if (taken) {
     Fail(kBadArgument, "memory-still-mapped",
          "[{}, +{}) already has physical memory; call aclrtUnmapMem first", at, bytes);
+  }
+  auto beside = mapped_.lower_bound(range->first);  // any of the range: all are alike
+  if (beside != mapped_.end() && beside->second.reservation == range->first) {
+    CheckAlike(memory, *beside->second.memory);
   }
   auto mapping = mapped_.emplace(first, Mapping{PagesFor(bytes), range->first, &memory}).first;
   Rollback not_mapped([&] { mapped_.erase(mapping); });

@@ -40,7 +40,8 @@ class VirtualMemory {
   VirtualMemory(AddressSpace* space, uint32_t first, uint32_t count);
 
   // All throw Error for what cannot be done.
-  void* Reserve(size_t bytes, void* wanted);  // `wanted` is a wish: another range if it is taken
+  void* Reserve(size_t bytes,
+                void* wanted);  // `wanted`: null, or an address, which counts where it is one here
   void Release(void* range);
   HandleBits CreatePhysical(int device, size_t bytes);
   void FreePhysical(PhysicalMemory& memory);

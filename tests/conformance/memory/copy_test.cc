@@ -212,6 +212,21 @@ TEST_F(Copy, RowsAreChecked) {
   EXPECT_EQ(aclrtFreeHost(other), kOk);
 }
 
+// The page of aclrtMemcpy2dAsync: 5 * 1024 * 1024 rows at most.
+TEST_F(Copy, AStreamCopiesOnlySoManyRows) {
+  constexpr size_t kMost = 5 * 1024 * 1024;
+  uint8_t *to = Device(kMost + 1), *from = Pinned(kMost + 1);
+  from[kMost - 1] = 9;
+  ASSERT_EQ(aclrtMemcpy2dAsync(to, 1, from, 1, 1, kMost, ACL_MEMCPY_HOST_TO_DEVICE, stream_), kOk);
+  Sync();
+  EXPECT_EQ(to[kMost - 1], 9);
+  EXPECT_EQ(aclrtMemcpy2dAsync(to, 1, from, 1, 1, kMost + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream_),
+            kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("at most 5242880 rows"));
+  EXPECT_EQ(aclrtMemcpy2d(to, 1, from, 1, 1, kMost + 1, ACL_MEMCPY_HOST_TO_DEVICE), kOk) << "no limit there";
+  EXPECT_EQ(aclrtFreeHost(from), kOk);
+}
+
 // --- fills
 
 TEST_F(Copy, FillsDeviceAndHost) {

@@ -84,6 +84,57 @@ TEST_F(Virtual, OneMemoryAtTwoAddresses) {
   ASSERT_EQ(aclrtReleaseMemAddress(b), kOk);
 }
 
+// The page of aclrtMapMem: the size is the one of aclrtMallocPhysical, the offset is 0.
+TEST_F(Virtual, MemoryIsMappedAsAWhole) {
+  uint8_t* range = Reserve(2 * kPiece);
+  aclrtDrvMemHandle memory = Physical(2 * kPiece);
+  EXPECT_EQ(aclrtMapMem(range, kPiece, 0, memory, 0), kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("as a whole"));
+  EXPECT_EQ(aclrtMapMem(range, kPiece, kPiece, memory, 0), kBadArgument);
+  ASSERT_EQ(aclrtMapMem(range, 2 * kPiece, 0, memory, 0), kOk);
+  ASSERT_EQ(aclrtUnmapMem(range), kOk);
+  ASSERT_EQ(aclrtFreePhysical(memory), kOk);
+  ASSERT_EQ(aclrtReleaseMemAddress(range), kOk);
+}
+
+// The same page: a reserved range does not take memory of two devices.
+TEST_F(Virtual, ARangeTakesMemoryOfOneDevice) {
+  uint8_t* range = Reserve(2 * kPiece);
+  aclrtDrvMemHandle here = Physical(kPiece), there = nullptr;
+  aclrtPhysicalMemProp prop = Properties(1);
+  ASSERT_EQ(aclrtMallocPhysical(&there, kPiece, &prop, 0), kOk);
+  ASSERT_EQ(aclrtMapMem(range + kPiece, kPiece, 0, here, 0), kOk);
+  EXPECT_EQ(aclrtMapMem(range, kPiece, 0, there, 0), kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("device 1"));
+  ASSERT_EQ(aclrtUnmapMem(range + kPiece), kOk);
+  EXPECT_EQ(aclrtMapMem(range, kPiece, 0, there, 0), kOk) << "nothing of the other is left";
+  ASSERT_EQ(aclrtUnmapMem(range), kOk);
+  ASSERT_EQ(aclrtFreePhysical(here), kOk);
+  ASSERT_EQ(aclrtFreePhysical(there), kOk);
+  ASSERT_EQ(aclrtReleaseMemAddress(range), kOk);
+}
+
+// The page of aclrtReserveMemAddress: an address that is taken or not aligned fails.
+TEST_F(Virtual, AWishedAddressIsGivenOrRefused) {
+  uint8_t* range = Reserve(2 * kPiece);
+  void* other = nullptr;
+  EXPECT_EQ(aclrtReserveMemAddress(&other, kPiece, 0, range, 0), kOutOfMemory);
+  EXPECT_THAT(LastMessage(), HasSubstr("not free"));
+  ASSERT_EQ(aclrtReleaseMemAddress(range), kOk);
+  EXPECT_EQ(aclrtReserveMemAddress(&other, kPiece, 0, range + 4096, 0), kOutOfMemory);
+  EXPECT_THAT(LastMessage(), HasSubstr("aligned"));
+  ASSERT_EQ(aclrtReserveMemAddress(&other, kPiece, 0, range, 0), kOk);
+  EXPECT_EQ(other, range);
+  ASSERT_EQ(aclrtReleaseMemAddress(other), kOk);
+}
+
+TEST_F(Virtual, AWishForAnAddressOfACardIsNone) {
+  void* range = nullptr;
+  ASSERT_EQ(aclrtReserveMemAddress(&range, kPiece, 0, reinterpret_cast<void*>(uintptr_t{17} << 40), 0), kOk);
+  EXPECT_NE(range, nullptr);
+  ASSERT_EQ(aclrtReleaseMemAddress(range), kOk);
+}
+
 TEST_F(Virtual, ASmallProbeAndAWishedAddress) {
   uint8_t* probe = Reserve(512);
   ASSERT_EQ(aclrtReleaseMemAddress(probe), kOk);

@@ -219,7 +219,9 @@ TEST_F(DynamicAipp, EachExecutionAndImageHasItsParameters) {
 TEST_F(DynamicAipp, ConvertsColoursAndPads) {
   Parameters parameters(2);
   ASSERT_EQ(aclmdlSetAIPPInputFormat(parameters.get, ACL_XRGB8888_U8), ACL_SUCCESS);
-  ASSERT_EQ(aclmdlSetAIPPSrcImageSize(parameters.get, 1, 2), ACL_SUCCESS);
+  ASSERT_EQ(aclmdlSetAIPPSrcImageSize(parameters.get, 2, 2), ACL_SUCCESS);
+  for (uint64_t i = 0; i < 2; ++i)
+    ASSERT_EQ(aclmdlSetAIPPCropParams(parameters.get, 1, 0, 0, 1, 2, i), ACL_SUCCESS);
   ASSERT_EQ(aclmdlSetAIPPAxSwapSwitch(parameters.get, 1), ACL_SUCCESS);
   ASSERT_EQ(aclmdlSetAIPPCscParams(parameters.get, 1, 256, 0, 0, 0, 128, 0, 0, 0, 256, 5, 0, 0, 99, 99, 99),
             ACL_SUCCESS);
@@ -235,7 +237,7 @@ TEST_F(DynamicAipp, ConvertsColoursAndPads) {
   ASSERT_EQ(aclmdlExecute(id_, in.get(), out.get()), ACL_SUCCESS) << LastMessage();
   EXPECT_EQ(y.floats()[0], 0.0f) << "put on the left";
   EXPECT_EQ(y.floats()[1], 5.0f) << "R 0 and the bias";
-  EXPECT_EQ(y.floats()[3], 45.0f) << "R 40 and the bias";
+  EXPECT_EQ(y.floats()[3], 85.0f) << "R 80 and the bias";
   EXPECT_EQ(y.floats()[5], 5.0f) << "half of G 10";
   EXPECT_EQ(y.floats()[9], 20.0f) << "B";
 }
@@ -305,6 +307,16 @@ TEST_F(AippModel, RefusesBadValues) {
             ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 0, 4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 4, -4), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 1, 4), ACL_ERROR_INVALID_PARAM) << "2 to 4096";
+  EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 4098, 4), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 4, 4097), ACL_ERROR_INVALID_PARAM) << "1 to 4096";
+  EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 4096, 4096), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetAIPPSrcImageSize(p.get, 2, 1), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 1, 4096, 0, 2, 2, 0), ACL_ERROR_INVALID_PARAM) << "0 to 4095";
+  EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 1, 0, -1, 2, 2, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 1, 0, 0, 0, 2, 0), ACL_ERROR_INVALID_PARAM) << "1 to 4096";
+  EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 1, 0, 0, 2, 4097, 0), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 0, -1, -1, 0, 0, 0), ACL_SUCCESS) << "not looked at";
   EXPECT_EQ(aclmdlSetAIPPScfParams(p.get, 1, 4, 4, 2, 2, 0), ACL_ERROR_FEATURE_UNSUPPORTED);
   EXPECT_EQ(aclmdlSetAIPPScfParams(p.get, 0, 4, 4, 2, 2, 1), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 2, 0, 0, 2, 2, 0), ACL_ERROR_INVALID_PARAM);

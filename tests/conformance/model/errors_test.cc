@@ -336,6 +336,13 @@ TEST_F(ModelErrors, OfConfigurations) {
   EXPECT_THAT(LastMessage(), testing::HasSubstr("ACL_MDL_PATH_PTR"));
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_LOAD_TYPE_SIZET, &way, 4), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_PRIORITY_INT32, &way, 8), ACL_ERROR_INVALID_PARAM);
+  for (int32_t priority : {-1, 8}) {
+    EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_PRIORITY_INT32, &priority, 4), ACL_ERROR_INVALID_PARAM);
+  }
+  const int32_t lowest = 7;
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_PRIORITY_INT32, &lowest, 4), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_MEM_MALLOC_POLICY_SIZET, &way, wide), ACL_SUCCESS);
+  EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_FIFO_SIZET, &way, wide), ACL_ERROR_API_NOT_SUPPORT);
   EXPECT_EQ(aclmdlSetConfigOpt(config, static_cast<aclmdlConfigAttr>(999), &way, wide),
             ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetConfigOpt(config, ACL_MDL_INPUTQ_NUM_SIZET, &way, wide), ACL_ERROR_API_NOT_SUPPORT);

@@ -112,6 +112,33 @@ TEST_F(Model, DescribesItself) {
   EXPECT_EQ(aclmdlUnload(id), ACL_SUCCESS);
 }
 
+// The pages of aclmdlGetInputDims and kin: a name of more than 127 bytes is told as another, and
+// aclmdlGetTensorRealName gives the name for both.
+TEST_F(Model, LongNamesAreToldByOthers) {
+  const std::string fits(127, 'f'), long_in(128, 'x'), long_out = std::string(200, 'y') + "_end";
+  onnx_builder::Model model;
+  model.inputs = {onnx_builder::Value(fits, {2}), onnx_builder::Value(long_in, {2})};
+  model.outputs = {onnx_builder::Value(long_out, {2})};
+  model.nodes = {onnx_builder::Node("Add", {fits, long_in}, {long_out})};
+  const uint32_t id = Load(Compile(model.Bytes()));
+  aclmdlIODims dims;
+  ASSERT_EQ(aclmdlGetInputDims(desc_, 0, &dims), ACL_SUCCESS);
+  EXPECT_EQ(dims.name, fits);
+  const std::string known = "acl_modelId_" + std::to_string(id);
+  for (auto* get : {aclmdlGetInputDims, aclmdlGetInputDimsV2}) {
+    ASSERT_EQ(get(desc_, 1, &dims), ACL_SUCCESS);
+    EXPECT_EQ(dims.name, known + "_input_1");
+  }
+  EXPECT_STREQ(aclmdlGetTensorRealName(desc_, dims.name), long_in.c_str());
+  EXPECT_STREQ(aclmdlGetTensorRealName(desc_, long_in.c_str()), long_in.c_str());
+  for (auto* get : {aclmdlGetOutputDims, aclmdlGetCurOutputDims}) {
+    ASSERT_EQ(get(desc_, 0, &dims), ACL_SUCCESS);
+    EXPECT_EQ(dims.name, known + "_output_0");
+  }
+  EXPECT_STREQ(aclmdlGetTensorRealName(desc_, dims.name), aclmdlGetOutputNameByIndex(desc_, 0));
+  EXPECT_EQ(aclmdlGetTensorRealName(desc_, (known + "_input_0").c_str()), nullptr) << "it has its own name";
+}
+
 TEST_F(Model, LoadsFromMemoryAndWithMemory) {
   std::string path = Compile(onnx_builder::SixTimes({1000}));
   size_t work = 0, weights = 0;

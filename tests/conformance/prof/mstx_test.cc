@@ -93,6 +93,9 @@ TEST_F(Mstx, WhatCannotBeShownIsRefused) {
   EXPECT_EQ(mstxRangeStartA(nullptr, nullptr), 0U);
   EXPECT_EQ(mstxDomainCreateA(name.c_str()), nullptr);
   EXPECT_NE(mstxDomainCreateA(name.c_str() + 1), nullptr);
+  const mstxDomainHandle_t ended = mstxDomainCreateA("ended");
+  mstxDomainDestroy(ended);
+  EXPECT_EQ(mstxDomainRangeStartA(ended, "a", nullptr), 0U) << "also where no tool looks";
   for (const char* bad : {"", "a b", "a-b"}) EXPECT_EQ(mstxDomainCreateA(bad), nullptr) << bad;
   EXPECT_EQ(mstxDomainCreateA(nullptr), nullptr);
   Start();

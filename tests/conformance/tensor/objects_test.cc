@@ -1,5 +1,4 @@
 // Tensors, scalars, arrays and lists: what may be made of what, and what they answer.
-#include <cstdlib>
 #include <limits>
 
 #include "tensor/tensor_fixture.h"
@@ -26,7 +25,7 @@ class Objects : public ::testing::Test {
 
 std::vector<int64_t> Taken(int64_t* values, uint64_t count) {
   std::vector<int64_t> result(values, values + count);
-  std::free(values);  // the caller's to free
+  delete[] values;  // as the pages of these functions have it
   return result;
 }
 

@@ -22,9 +22,7 @@ char* NewRange(size_t bytes) {
   return static_cast<char*>(range);
 }
 
-void Map(char* at, size_t bytes, aclrtDrvMemHandle memory, size_t offset = 0) {
-  OK(aclrtMapMem(at, bytes, offset, memory, 0));
-}
+void Map(char* at, size_t bytes, aclrtDrvMemHandle memory) { OK(aclrtMapMem(at, bytes, 0, memory, 0)); }
 
 void EndMapping(char* at) {
   OK(aclrtUnmapMem(at));
@@ -33,18 +31,18 @@ void EndMapping(char* at) {
 
 }  // namespace
 
-// The other range shows the second half, and the twin reads what lies behind what is written.
+// The twin reads, in the other range, what lies before what is written.
 MISTAKE(TwoRangesShowTheSame, "race") {
   aclrtDrvMemHandle memory = NewMemory(2 * kPiece);
-  char *whole = NewRange(2 * kPiece), *half = NewRange(kPiece);
-  Map(whole, 2 * kPiece, memory);
-  Map(half, kPiece, memory, kPiece);
-  Fill(whole, b);
-  Fill(whole + kPiece + kBytes, a);          // [1]
-  Copy(y, half + (mended ? 0 : kBytes), b);  // [2]
+  char *first = NewRange(2 * kPiece), *second = NewRange(2 * kPiece);
+  Map(first, 2 * kPiece, memory);
+  Map(second, 2 * kPiece, memory);
+  Fill(first, b);
+  Fill(first + kPiece + kBytes, a);                     // [1]
+  Copy(y, second + kPiece + (mended ? 0 : kBytes), b);  // [2]
   OK(aclrtSynchronizeDevice());
-  EndMapping(whole);
-  EndMapping(half);
+  EndMapping(first);
+  EndMapping(second);
   OK(aclrtFreePhysical(memory));
 }
 
