@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/ops/bind.h"
+#include "graph/ops/integers.h"
 #include "graph/translation.h"
 #include "graph/translations.h"
 #include "ops/forms.h"
@@ -171,6 +172,12 @@ Shape ShapeOfLabels(const Equation& equation, const std::string& labels) {
   return shape;
 }
 
+// Types of which the backend has no products, but loops of ours.
+bool IsExact(DType dtype) {
+  return dtype == DType::kF64 || dtype == DType::kI32 || dtype == DType::kI64 || dtype == DType::kU32 ||
+         dtype == DType::kU64;
+}
+
 void AsMatrices(Translation& node, const Equation& equation, const Roles& roles, const Tensor& out) {
   int64_t batch = SizeProduct(equation, roles.batch), rows = SizeProduct(equation, roles.first);
   int64_t columns = SizeProduct(equation, roles.second), depth = SizeProduct(equation, roles.summed);
@@ -178,7 +185,11 @@ void AsMatrices(Translation& node, const Equation& equation, const Roles& roles,
   Tensor b =
       Ordered(node, equation.terms[1], roles.batch + roles.summed + roles.second, {batch, depth, columns});
   Tensor product = node.Temporary(out.dtype, {batch, rows, columns});
-  node.Run(ops::forms::Matmul, {Arg(&a), Arg(&b), Arg(&product), Arg(int64_t{0})});
+  if (IsExact(out.dtype)) {
+    ExactProduct(node, a, b, product);
+  } else {
+    node.Run(ops::forms::Matmul, {Arg(&a), Arg(&b), Arg(&product), Arg(int64_t{0})});
+  }
   std::string labels = roles.batch + roles.first + roles.second;
   std::vector<int64_t> order;
   for (char label : equation.result) order.push_back(static_cast<int64_t>(labels.find(label)));
@@ -311,7 +322,7 @@ class Contraction {
   void Compute(const Equation& equation, const Tensor& out) {
     Roles roles;
     const bool cube = out.dtype == DType::kF32 || out.dtype == DType::kF16 || out.dtype == DType::kBF16;
-    if (cube && equation.terms.size() == 2 && RolesOf(equation, &roles))
+    if ((cube || IsExact(out.dtype)) && equation.terms.size() == 2 && RolesOf(equation, &roles))
       return AsMatrices(node_, equation, roles, out);
     TermByTerm(node_, equation, out);
   }

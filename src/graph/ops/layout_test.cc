@@ -162,6 +162,41 @@ TEST(EinsumOp, MatricesAndTermsAgree) {
   EXPECT_EQ(Einsum("bij,jbk->kbi", {a, b})->Reals(), Einsum("bij,jbk,z->kbi", {a, b, with_one})->Reals());
 }
 
+// Of whole numbers, whose sums wrap, and of doubles: odd sizes, operands in any order, vectors, outer
+// products.
+TEST(EinsumOp, ProductsOfOtherTypesAreExact) {
+  const auto numbers = [](DType dtype, Shape shape, int64_t step) {
+    auto tensor = std::make_shared<HostTensor>(dtype, shape);
+    const int64_t large = dtype == DType::kI64 || dtype == DType::kU64 ? int64_t{1} << 62 : 0;
+    for (int64_t i = 0; i < tensor->count(); ++i) {
+      const int64_t value = i * step % 17 + (i % 3 == 0 ? large : 0);
+      tensor::Convert(dtype, tensor->mutable_data() + static_cast<size_t>(i) * BytesOf(dtype), DType::kI64,
+                      &value, 1);
+    }
+    return tensor;
+  };
+  for (DType dtype : {DType::kF64, DType::kI32, DType::kI64, DType::kU32, DType::kU64, DType::kI8}) {
+    const Constant a = numbers(dtype, {3, 7, 13}, 5), b = numbers(dtype, {13, 3, 11}, 3);
+    const Constant product = Einsum("bij,jbk->kib", {a, b});
+    const std::vector<int64_t> x = a->Ints(), y = b->Ints(), z = product->Ints();
+    for (size_t k = 0; k < 11; ++k) {
+      for (size_t i = 0; i < 7; ++i) {
+        for (size_t n = 0; n < 3; ++n) {
+          uint64_t sum = 0;
+          for (size_t j = 0; j < 13; ++j) {
+            sum += static_cast<uint64_t>(x[(n * 7 + i) * 13 + j]) *
+                   static_cast<uint64_t>(y[(j * 3 + n) * 11 + k]);
+          }
+          if (dtype == DType::kI8) sum = static_cast<uint64_t>(static_cast<int8_t>(sum));
+          ASSERT_EQ(z[(k * 7 + i) * 3 + n], static_cast<int64_t>(sum)) << NameOf(dtype);
+        }
+      }
+    }
+    EXPECT_THAT(Einsum("i,j->ji", {numbers(dtype, {2}, 2), numbers(dtype, {3}, 1)})->Ints().size(), 6u);
+    EXPECT_EQ(Einsum("i,i", {numbers(dtype, {1}, 2), numbers(dtype, {1}, 1)})->Ints().size(), 1u);
+  }
+}
+
 // Four operands of 128 x 128: one nest over all indices would take 10^10 steps.
 TEST(EinsumOp, ManyOperandsAreContractedInPairs) {
   const auto bits = [](DType dtype, int64_t step) {

@@ -315,8 +315,8 @@ void LpNormalization(Translation& node) {
   Tensor out = node.Out(0, node.dtype(0), node.shape(0));
   node.Step("Normalise", [&](ops::Plan& plan) {
     Operand x = Read(plan, node.in(0), "x");
-    ops::PlanLengthAlong(plan, {.statistic = p == 1 ? Statistic::kSizes : Statistic::kLength}, node.dtype(0),
-                         x, Write(plan, out, "y"), axis);
+    const Normalisation how{.statistic = p == 1 ? Statistic::kSizes : Statistic::kLength};
+    ops::PlanNormalise(plan, how, node.dtype(0), {x, Write(plan, out, "y"), {}, {}, {}, {}}, 1u << axis);
   });
 }
 

@@ -72,8 +72,8 @@ struct ChannelBody {
       if (d > channel) inner *= x.shape[d];
       x.shape[d] = out.shape[d] = 1;
     }
-    if (channels < 2 || inner > kShort || (inner > 1 && channels * inner > kLongest)) return;
-    row = inner, copies = row < kVeryShort ? row : 1;
+    if (channels < 2 || inner > kShort) return;
+    row = inner, copies = row < kVeryShort && channels * row <= kLongest ? row : 1;
     members = LoopNest(x.shape, {Operand{&out}, Operand{&x}});
     tables_at = plan.AddWorkspace(3 * channels * copies * static_cast<int64_t>(sizeof(T)));
   }

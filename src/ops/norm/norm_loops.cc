@@ -59,6 +59,11 @@ void Scale(T* y, const T* x, T factor, T shift, int64_t n) {
 }
 
 template <class T>
+void Add(T* sum, const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sum[i] += x[i];
+}
+
+template <class T>
 void AddSquares(T* sum, const T* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] += x[i] * x[i];
 }
@@ -206,8 +211,8 @@ void RowOfChannel(float* y, const float* x, float weight, float bias, int64_t n,
 template <class T>
 constexpr NormLoops<T> LoopsOf(decltype(NormLoops<T>::row) row,
                                decltype(NormLoops<T>::row_of_channel) of_channel) {
-  return {&Apply<T>,      &Change<T>, &ChangeRows<T>, &Scale<T>, &AddSquares<T>, &AddSizes<T>,
-          &Deviations<T>, row,        of_channel};
+  return {&Apply<T>,      &Change<T>,   &ChangeRows<T>, &Scale<T>, &Add<T>,
+          &AddSquares<T>, &AddSizes<T>, &Deviations<T>, row,       of_channel};
 }
 constexpr auto kF32 = LoopsOf<float>(&Row, &RowOfChannel);
 constexpr auto kF64 = LoopsOf<double>(nullptr, nullptr);

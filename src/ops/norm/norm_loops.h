@@ -32,6 +32,7 @@ struct NormLoops {
                       int64_t n);
   // y = x * factor + shift
   void (*scale)(T* y, const T* x, T factor, T shift, int64_t n);
+  void (*add)(T* sum, const T* x, int64_t n);
   void (*add_squares)(T* sum, const T* x, int64_t n);
   void (*add_sizes)(T* sum, const T* x, int64_t n);
   // The sums of x - shift and of its squares.

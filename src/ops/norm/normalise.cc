@@ -515,7 +515,9 @@ bool PlanRowsOfHalves(Plan& plan, const Normalisation& how, const NormOperands& 
 
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask) {
-  if (operands.out.tensor->empty() || PlanRowsOfHalves(plan, how, operands, mask)) return;
+  if (operands.out.tensor->empty() || PlanRowsOfHalves(plan, how, operands, mask) ||
+      PlanAcross(plan, how, compute, operands, mask))
+    return;
   if (ComputeType(compute) == DType::kF64) return PlanNormAs<double>(plan, how, compute, operands, mask);
   PlanNormAs<float>(plan, how, compute, operands, mask);
 }

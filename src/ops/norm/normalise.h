@@ -36,10 +36,10 @@ struct NormOperands {
 void PlanNormalise(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
                    uint32_t mask);
 
-// The same for kSizes and kLength along one dimension, without weights; lines that lie side by side are taken
-// so.
-void PlanLengthAlong(Plan& plan, const Normalisation& how, DType compute, const Operand& x,
-                     const Operand& out, int dim);
+// The same of slices that lie side by side, without weights and statistics. False: it is of others, and
+// nothing is planned.
+bool PlanAcross(Plan& plan, const Normalisation& how, DType compute, const NormOperands& operands,
+                uint32_t mask);
 
 // Groups of channels, which are dimension 1. The weights have one dimension, with an element for each
 // channel, or for each group; the statistics have one for each group of each batch member.

@@ -18,6 +18,32 @@ using reference::Real;
 using testing::Layout;
 using testing::Sample;
 
+// The largest error of slices of the dimensions of a mask.
+double MomentsError(const Sample& x, const Sample& out, const Normalisation& how, uint32_t mask) {
+  Shape lines = x.tensor.shape, slice = lines;
+  for (int d = 0; d < lines.rank(); ++d) (mask >> d & 1 ? lines[d] : slice[d]) = 1;
+  double worst = 0;
+  ForEach(lines, [&](const Shape& line) {
+    const auto each = [&](const auto& visit) {
+      ForEach(slice, [&](Shape i) {
+        for (int d = 0; d < i.rank(); ++d) i[d] += line[d];
+        visit(i);
+      });
+    };
+    Real mean = 0, squares = 0, count = 0;
+    each([&](const Shape& i) { mean += Get(x.tensor, i), ++count; });
+    mean = how.statistic == Statistic::kMoments ? mean / count : 0;
+    each([&](const Shape& i) { squares += (Get(x.tensor, i) - mean) * (Get(x.tensor, i) - mean) / count; });
+    const Real root =
+        how.epsilon_outside ? std::sqrt(squares) + how.epsilon : std::sqrt(squares + how.epsilon);
+    each([&](const Shape& i) {
+      const Real want = (Get(x.tensor, i) - mean) / root;
+      worst = std::max(worst, double(std::abs(Get(out.tensor, i) - want)));
+    });
+  });
+  return worst;
+}
+
 TEST(ShortRows, ByTheirSquares) {
   std::mt19937 rng(31);
   for (int64_t n = 1; n <= 70; ++n) {
@@ -162,8 +188,8 @@ TEST(ShortRows, ByTheirMoments) {
 TEST(ShortRows, ChannelsByGivenStatistics) {
   std::mt19937 rng(33);
   for (bool far : {false, true}) {
-    for (const Shape& shape :
-         {Shape{3, 7}, Shape{4, 6, 5}, Shape{2, 3, 4, 16}, Shape{2, 3, 65}, Shape{1, 9, 2}}) {
+    for (const Shape& shape : {Shape{3, 7}, Shape{4, 6, 5}, Shape{2, 3, 4, 16}, Shape{2, 3, 65},
+                               Shape{1, 9, 2}, Shape{2, 5000, 8}, Shape{1, 20000, 2}}) {
       for (Layout layout : {Layout::kPacked, Layout::kTransposed, Layout::kStepped}) {
         const int64_t channels = shape[1];
         Sample x(DType::kF32, shape, layout), out(DType::kF32, shape, layout),
@@ -200,6 +226,34 @@ TEST(ShortRows, ChannelsByGivenStatistics) {
   }
 }
 
+// Slices whose elements lie apart, by their own moments: near zero and far from it.
+TEST(ShortRows, MomentsAcrossDimensions) {
+  std::mt19937 rng(35);
+  for (auto [type, allowed] : {std::pair{DType::kF32, 4e-6}, {DType::kF64, 1e-11}, {DType::kF16, 2e-3}}) {
+    for (const Shape& shape :
+         {Shape{3, 4, 5, 6}, Shape{3, 1, 20, 33}, Shape{2, 300, 1, 10}, Shape{1, 7, 3, 8}}) {
+      for (uint32_t mask = 1; mask < 16; ++mask) {
+        for (const Real middle : {Real{0}, Real{200}}) {
+          for (const Statistic statistic : {Statistic::kMoments, Statistic::kMeanSquare}) {
+            Sample x(type, shape), out(type, shape);
+            x.Randomise(rng);
+            ForEach(shape, [&](const Shape& i) { reference::Set(x.tensor, i, Get(x.tensor, i) + middle); });
+            const bool outside = statistic == Statistic::kMoments && mask % 2 != 0;
+            const Normalisation how{.statistic = statistic, .epsilon = 0.1, .epsilon_outside = outside};
+            PlanRef plan = testing::NewPlan();
+            const Operand in = x.BoundTo(*plan, Access::kRead, "x");
+            PlanNormalise(*plan, how, type, {in, out.BoundTo(*plan, Access::kWrite, "y"), {}, {}, {}, {}},
+                          mask);
+            testing::RunPlan(*plan);
+            ASSERT_LE(MomentsError(x, out, how, mask), allowed)
+                << NameOf(type) << shape.ToString() << mask << " " << double(middle);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ShortRows, LengthsAlongEveryDimension) {
   std::mt19937 rng(34);
   for (auto [type, allowed] : {std::pair{DType::kF32, 1e-6}, {DType::kF64, 1e-14}, {DType::kF16, 1e-3}}) {
@@ -212,8 +266,8 @@ TEST(ShortRows, LengthsAlongEveryDimension) {
             for (Shape zero{0, 0, 0}; zero[dim] < shape[dim]; ++zero[dim]) reference::Set(x.tensor, zero, 0);
             PlanRef plan = testing::NewPlan();
             const Operand in = x.BoundTo(*plan, Access::kRead, "x");
-            PlanLengthAlong(*plan, {.statistic = statistic}, type, in,
-                            out.BoundTo(*plan, Access::kWrite, "y"), dim);
+            PlanNormalise(*plan, {.statistic = statistic}, type,
+                          {in, out.BoundTo(*plan, Access::kWrite, "y"), {}, {}, {}, {}}, 1u << dim);
             testing::RunPlan(*plan);
             Shape lines = shape;
             lines[dim] = 1;

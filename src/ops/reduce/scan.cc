@@ -103,7 +103,7 @@ ScanLoops<T, Acc> ChosenLoops(Scan scan) {
   }
 }
 
-constexpr int64_t kFewScanned = 4, kLongScan = 64;
+constexpr int64_t kFewScanned = 4, kLongScan = 64, kShortRow = 128;
 
 template <class T, class Acc>
 void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
@@ -120,10 +120,11 @@ void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim,
   body.side_by_side = body.lines.step(1) == element && body.lines.row() > 1;
   body.in = Lane(self.dtype(), type, body.side_by_side ? body.lines.step(1) : body.axis.in_step);
   body.out = Lane(out.dtype(), type, body.side_by_side ? body.lines.step(0) : body.axis.out_step);
-  // Of long lines few columns lie in a page: more of them are taken at a time.
+  // Where rows are long, those that a few columns are of fall into few sets of a cache: more columns are
+  // taken at a time.
   body.as_they_are =
       of_type && (!body.side_by_side ||
-                  (body.out.direct() && (body.axis.size <= kLongScan || body.lines.row() <= kBlock)));
+                  (body.out.direct() && (body.axis.size <= kLongScan || body.lines.row() <= kShortRow)));
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.how = scan;

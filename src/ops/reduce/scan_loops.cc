@@ -33,13 +33,6 @@ HWY_INLINE void TakeIn(T& result, T x, Acc& acc) {
   result = static_cast<T>(kExclusive ? before : acc);
 }
 
-template <class T, class Acc, bool kProduct, bool kExclusive>
-void Step(T* results, const T* x, Acc* acc, int64_t n) {
-  _Pragma("GCC ivdep") for (int64_t i = 0; i < n; ++i) {
-    TakeIn<T, Acc, kProduct, kExclusive>(results[i], x[i], acc[i]);
-  }
-}
-
 // A line waits for each of its sums; several do so at the same time.
 template <class T, class Acc, bool kProduct, bool kExclusive>
 void Lines(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n) {
@@ -90,6 +83,23 @@ HWY_INLINE void TakeSome(T* result, const T* x, Sums<T>& acc, int64_t n) {
   } else {
     StoreSome(kExclusive ? before : acc, memory, result, n);
   }
+}
+
+// The sums lie in memory between the rows. Whatever Acc is, they are of SumTag's size.
+template <class T, class Acc, bool kProduct, bool kExclusive>
+void Step(T* results, const T* x, Acc* acc, int64_t n) {
+  const SumTag<T> d;
+  auto* sums = reinterpret_cast<hn::TFromD<SumTag<T>>*>(acc);
+  static_assert(sizeof(*acc) == sizeof(*sums));
+  const auto take = [&](int64_t i, int64_t m) HWY_ATTR {
+    auto sum = LoadSome(d, sums + i, m, 0);
+    TakeSome<T, kProduct, kExclusive>(results + i, x + i, sum, m);
+    StoreSome(sum, d, sums + i, m);
+  };
+  constexpr int64_t w = kWidth<T>;
+  int64_t i = 0;
+  for (; i + 2 * w <= n; i += 2 * w) take(i, w), take(i + w, w);
+  for (; i < n; i += w) take(i, std::min(w, n - i));
 }
 
 template <class T, bool kProduct, bool kExclusive>
