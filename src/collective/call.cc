@@ -205,7 +205,7 @@ bool Call::Wait() {
 }
 
 void Call::Ranges(rt::RangeVisitor& visit) const {
-  visit.UsesCommunicator(hooks_->communicator());
+  if (hooks_ != nullptr) visit.UsesCommunicator(hooks_->communicator());
   BufferRanges(visit);
 }
 
