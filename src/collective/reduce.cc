@@ -80,8 +80,6 @@ Fold Pick(Reduction op) {
   return nullptr;
 }
 
-bool IsHalf(DType type) { return type == DType::kF16 || type == DType::kBF16; }
-
 Fold FoldFor(DType type, Reduction op) {
   switch (type) {
     case DType::kF32:

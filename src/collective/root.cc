@@ -298,10 +298,11 @@ bool Root::ClaimsOtherwise(const Guest& guest, Group& group) {
         one.claim.rank, one.process, ListOf(Listed(one.claim)), guest.claim.rank, guest.process,
         ListOf(Listed(guest.claim)), one.claim.listed == guest.claim.listed ? ", in another order" : "");
     const uint64_t told[] = {one.claim.rank, guest.claim.rank};
-    for (Group* each : {&other, &group}) {
-      KeepForTheLate(*each, {codes::kHcclEPara, sentence}, told);
-      RefuseAll(*each, codes::kHcclEPara, sentence);
-    }
+    const Refused why{codes::kHcclEPara, sentence};
+    KeepForTheLate(other, one.claim, why, told);
+    KeepForTheLate(group, guest.claim, why, told);
+    RefuseAll(other, why.code, sentence);
+    RefuseAll(group, why.code, sentence);
     return true;
   }
   return false;
@@ -317,11 +318,9 @@ bool Root::HasFailedBefore(Guest& guest, const Hello& hello) {
   return true;
 }
 
-void Root::KeepForTheLate(const Group& group, const Refused& why, std::span<const uint64_t> told) {
-  FailedPart part{group.key, {}, why, NowNs() + std::max(group.patience_ns, kHelloNs)};
-  for (const Guest* member : group.members) {
-    if (member != nullptr) part.to_come = member->claim;
-  }
+void Root::KeepForTheLate(const Group& group, const Claim& of_all, const Refused& why,
+                          std::span<const uint64_t> told) {
+  FailedPart part{group.key, of_all, why, NowNs() + std::max(group.patience_ns, kHelloNs)};
   for (const Guest* member : group.members) {
     if (member != nullptr) part.to_come.Strike(member->claim.rank);
   }

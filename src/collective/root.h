@@ -90,7 +90,8 @@ class Root final : public Watched {
   void Refuse(Guest& guest, int code, const std::string& sentence);
   void RefuseAll(Group& group, int code, const std::string& sentence);
   // All but the ranks of the whole that are told already.
-  void KeepForTheLate(const Group& group, const Refused& why, std::span<const uint64_t> told);
+  void KeepForTheLate(const Group& group, const Claim& of_all, const Refused& why,
+                      std::span<const uint64_t> told);
   void CheckTime();
   void Sweep();
   std::string Missing(const Group& group) const;

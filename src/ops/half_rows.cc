@@ -89,14 +89,12 @@ struct HalfRowsBody {
   }
 };
 
-bool IsHalfType(DType type) { return BytesOf(type) == 2 && ComputeType(type) == DType::kF32; }
-
 int64_t BytesBefore(const Tensor& t) { return t.offset * static_cast<int64_t>(BytesOf(t.dtype)); }
 
 }  // namespace
 
 bool AreHalfRows(const Tensor& x, const Tensor& out) {
-  return IsHalfType(x.dtype) && out.dtype == x.dtype && !x.empty() && x.count() == out.count() &&
+  return IsHalf(x.dtype) && out.dtype == x.dtype && !x.empty() && x.count() == out.count() &&
          IsPacked(x.shape, x.strides) && IsPacked(out.shape, out.strides);
 }
 

@@ -232,8 +232,6 @@ int IndexOf(DType type) {
   return value < kDTypeCount ? kIndex.at[value] : -1;
 }
 
-bool Is16BitFloat(DType type) { return type == DType::kF16 || type == DType::kBF16; }
-
 void Widen(DType from, float* dst, const void* src, int64_t n) {
   const auto* bits = static_cast<const uint16_t*>(src);
   if (from == DType::kF16) {
@@ -258,9 +256,9 @@ void Plain(DType to, void* dst, DType from, const void* src, int64_t n) {
 // One block by way of f32, which both 16-bit types go through.
 void ConvertBlock(DType to, void* dst, DType from, const void* src, int64_t n) {
   alignas(64) float wide[kBlock];
-  if (Is16BitFloat(from)) {
+  if (IsHalf(from)) {
     Widen(from, wide, src, n);
-    if (Is16BitFloat(to)) return Narrow(to, dst, wide, n);
+    if (IsHalf(to)) return Narrow(to, dst, wide, n);
     return Plain(to, dst, DType::kF32, wide, n);
   }
   Plain(DType::kF32, wide, from, src, n);
@@ -316,7 +314,7 @@ void ConvertComplexBlock(DType to, void* dst, DType from, const void* src, int64
 }  // namespace
 
 bool CanConvert(DType to, DType from) {
-  auto plain = [](DType type) { return Is16BitFloat(type) || IndexOf(type) >= 0; };
+  auto plain = [](DType type) { return IsHalf(type) || IndexOf(type) >= 0; };
   return to == from ? BytesOf(to) != 0 : plain(to) && plain(from);
 }
 
@@ -326,10 +324,10 @@ void Convert(DType to, void* dst, DType from, const void* src, int64_t n) {
     if (dst != src) CopyMemory(dst, src, static_cast<size_t>(n) * BytesOf(to));
     return;
   }
-  if (from == DType::kF32 && Is16BitFloat(to)) return Narrow(to, dst, static_cast<const float*>(src), n);
-  if (to == DType::kF32 && Is16BitFloat(from)) return Widen(from, static_cast<float*>(dst), src, n);
+  if (from == DType::kF32 && IsHalf(to)) return Narrow(to, dst, static_cast<const float*>(src), n);
+  if (to == DType::kF32 && IsHalf(from)) return Widen(from, static_cast<float*>(dst), src, n);
   const bool complex = IsComplex(to) || IsComplex(from);
-  if (!complex && !Is16BitFloat(to) && !Is16BitFloat(from)) return Plain(to, dst, from, src, n);
+  if (!complex && !IsHalf(to) && !IsHalf(from)) return Plain(to, dst, from, src, n);
   auto* out = static_cast<char*>(dst);
   const auto* in = static_cast<const char*>(src);
   const auto block = complex ? &ConvertComplexBlock : &ConvertBlock;

@@ -56,6 +56,8 @@ inline const char* NameOf(DType type) { return InfoOf(type).acl; }
 inline bool IsKnown(DType type) { return InfoOf(type).bits != 0; }
 inline TypeClass ClassOf(DType type) { return InfoOf(type).type_class; }
 inline bool IsFloat(DType type) { return ClassOf(type) == TypeClass::kFloat; }
+// Two bytes a number: operators compute with FLOAT and round what they make.
+inline bool IsHalf(DType type) { return type == DType::kF16 || type == DType::kBF16; }
 inline bool IsInt(DType type) { return ClassOf(type) == TypeClass::kInt; }
 inline bool IsComplex(DType type) { return ClassOf(type) == TypeClass::kComplex; }
 

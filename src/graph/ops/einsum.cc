@@ -321,7 +321,7 @@ class Contraction {
 
   void Compute(const Equation& equation, const Tensor& out) {
     Roles roles;
-    const bool cube = out.dtype == DType::kF32 || out.dtype == DType::kF16 || out.dtype == DType::kBF16;
+    const bool cube = out.dtype == DType::kF32 || IsHalf(out.dtype);
     if ((cube || IsExact(out.dtype)) && equation.terms.size() == 2 && RolesOf(equation, &roles))
       return AsMatrices(node_, equation, roles, out);
     TermByTerm(node_, equation, out);

@@ -39,7 +39,7 @@ class ConvFuser {
       bool transposed = edit_.at(node).type == "ConvTranspose";
       if ((!transposed && !IsConvolution(edit_.at(node))) || !IsPlain(node)) continue;
       if (edit_.at(node).types[0].dtype != DType::kF32) {
-        TakeClip(node, transposed);
+        if (!transposed) TakeClip(node);
         continue;
       }
       while (FoldFollower(node)) {
@@ -257,8 +257,7 @@ class ConvFuser {
 
   // Each operator rounds to FLOAT16 or BFLOAT16. A clip of what is rounded is what is clipped, rounded; with
   // anything else behind a convolution, a rounding would be left out.
-  void TakeClip(int n, bool transposed) {
-    if (transposed) return;
+  void TakeClip(int n) {
     TakeActivation(n, true);
     if (edit_.ConstantAt(edit_.at(n).inputs[1]) != nullptr) static_cast<void>(MakeFused(n));
   }

@@ -5,10 +5,6 @@
 
 namespace belay::graph {
 
-// Numbers of two bytes: each operator computes them as FLOAT and rounds its result, so that what a pass makes
-// one of several must round as they did.
-inline bool IsHalf(DType type) { return type == DType::kF16 || type == DType::kBF16; }
-
 // All passes, in their order.
 void Optimise(Graph& graph);
 

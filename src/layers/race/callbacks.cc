@@ -11,14 +11,10 @@ namespace {
 constexpr int kCallbacksWatched = 3;  // of each place
 constexpr size_t kMostCallbacks = 64;
 
-bool IsSame(const Epoch& one, const Epoch& other) {
-  return one.stream == other.stream && one.position == other.position;
-}
-
 }  // namespace
 
 Callbacks::Watched* Callbacks::Find(const Epoch& at) {
-  const auto found = std::ranges::find_if(watched_, [&](const Watched& w) { return IsSame(w.at, at); });
+  const auto found = std::ranges::find_if(watched_, [&](const Watched& w) { return w.at == at; });
   return found == watched_.end() ? nullptr : &*found;
 }
 
@@ -44,8 +40,8 @@ void Callbacks::Begin(const Epoch& at) {
 
 void Callbacks::End(const Epoch& at) {
   std::lock_guard guard(lock_);
-  std::erase_if(running_, [&](const Running& running) { return IsSame(running.at, at); });
-  std::erase_if(watched_, [&](const Watched& watched) { return IsSame(watched.at, at); });
+  std::erase_if(running_, [&](const Running& running) { return running.at == at; });
+  std::erase_if(watched_, [&](const Watched& watched) { return watched.at == at; });
   any_.store(!watched_.empty(), std::memory_order_release);
 }
 

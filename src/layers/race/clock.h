@@ -12,6 +12,8 @@ namespace belay::race {
 struct Epoch {
   uint32_t stream = 0;  // in the order in which streams were first seen
   uint64_t position = 0;
+
+  bool operator==(const Epoch&) const = default;
 };
 
 // What is known to be over: all tasks of each stream up to a position.

@@ -404,7 +404,7 @@ class Builder {
   // Numbers of two bytes whose channels come last, which are computed as FLOAT.
   bool AreHalvesInPlace(const Operand& operand) const {
     const Tensor& t = *operand.tensor;
-    return type_ == DType::kF32 && BytesOf(t.dtype) == 2 && ComputeType(t.dtype) == DType::kF32 &&
+    return type_ == DType::kF32 && IsHalf(t.dtype) &&
            SameLayout(t.shape, t.strides, ChannelsLastStrides(t.shape));
   }
   bool MakesHalvesInPlace() const { return !args_.residual.present() && AreHalvesInPlace(args_.out); }

@@ -255,27 +255,21 @@ void PlanFused(Plan& plan, const PointwiseLoops& last, const Operand& x1, const 
       });
 }
 
-// Each with a number of its own in memory.
+enum class Factors { kOneForAll, kOneEach };
+
+// With the numbers in memory.
 void EachFusedOf(Plan& plan, const PointwiseLoops& last, const OperandList& x1, const OperandList& x2,
-                 const OperandList& x3, const Operand& scalars, const OperandList& out) {
-  if (scalars.shape() != Shape{static_cast<int64_t>(out.size())}) {
-    Fail(kInvalidArgument, "op-foreach-lists", "{} has shape {}; the lists have {} members", scalars.name,
-         scalars.shape().ToString(), out.size());
-  }
+                 const OperandList& x3, const Operand& scalars, Factors factors, const OperandList& out) {
   ForEach(plan, {&x1, &x2, &x3}, out, [&](Plan& part, size_t i) {
-    const Factor factor(scalars, static_cast<int64_t>(i));
+    const Factor factor(scalars, factors == Factors::kOneEach ? static_cast<int64_t>(i) : 0);
     PlanFused(part, last, x1[i], x2[i], x3[i], factor.operand(), out[i]);
   });
 }
 
-// All with one.
-void EachFusedOfOne(Plan& plan, const PointwiseLoops& last, const OperandList& x1, const OperandList& x2,
-                    const OperandList& x3, const Operand& scalar, const OperandList& out) {
-  CheckFactor(scalar, x1);
-  const Factor factor(scalar, 0);
-  ForEach(plan, {&x1, &x2, &x3}, out, [&](Plan& part, size_t i) {
-    PlanFused(part, last, x1[i], x2[i], x3[i], factor.operand(), out[i]);
-  });
+void CheckOneEach(const Operand& scalars, const OperandList& out) {
+  if (scalars.shape() == Shape{static_cast<int64_t>(out.size())}) return;
+  Fail(kInvalidArgument, "op-foreach-lists", "{} has shape {}; the lists have {} members", scalars.name,
+       scalars.shape().ToString(), out.size());
 }
 
 // out = kernel(x1, alpha * x2).
@@ -300,11 +294,13 @@ void EachScaledOfOne(Plan& plan, Binary kernel, const OperandList& x1, const Ope
 
 void ForeachAddcmulScalarList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                               const OperandList& x3, const Operand& scalars, const OperandList& out) {
-  EachFusedOf(plan, PlusProductLoops(), x1, x2, x3, scalars, out);
+  CheckOneEach(scalars, out);
+  EachFusedOf(plan, PlusProductLoops(), x1, x2, x3, scalars, Factors::kOneEach, out);
 }
 void ForeachAddcdivScalarList(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                               const OperandList& x3, const Operand& scalars, const OperandList& out) {
-  EachFusedOf(plan, PlusQuotientLoops(), x1, x2, x3, scalars, out);
+  CheckOneEach(scalars, out);
+  EachFusedOf(plan, PlusQuotientLoops(), x1, x2, x3, scalars, Factors::kOneEach, out);
 }
 
 void ForeachAddListByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
@@ -317,11 +313,13 @@ void ForeachSubListByTensor(Plan& plan, DType, const OperandList& x1, const Oper
 }
 void ForeachAddcmulByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                             const OperandList& x3, const Operand& scalar, const OperandList& out) {
-  EachFusedOfOne(plan, PlusProductLoops(), x1, x2, x3, scalar, out);
+  CheckFactor(scalar, x1);
+  EachFusedOf(plan, PlusProductLoops(), x1, x2, x3, scalar, Factors::kOneForAll, out);
 }
 void ForeachAddcdivByTensor(Plan& plan, DType, const OperandList& x1, const OperandList& x2,
                             const OperandList& x3, const Operand& scalar, const OperandList& out) {
-  EachFusedOfOne(plan, PlusQuotientLoops(), x1, x2, x3, scalar, out);
+  CheckFactor(scalar, x1);
+  EachFusedOf(plan, PlusQuotientLoops(), x1, x2, x3, scalar, Factors::kOneForAll, out);
 }
 
 void ForeachRoundOffNumber(Plan& plan, DType, const OperandList& x, const Scalar& roundMode,

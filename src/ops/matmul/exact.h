@@ -5,8 +5,9 @@
 
 namespace belay::ops {
 
-// out = a x b, packed and all i32, i64 or f64: [batch..., m, k] x [batch..., k, n]; batches broadcast as the
-// shape of out has them, and a vector is a row or a column.
+// out = a x b, packed and all of one type, f64 or whole numbers of four or eight bytes, whose sums wrap:
+// [batch..., m, k] x [batch..., k, n]; batches broadcast as the shape of out has them, and a vector is a row
+// or a column.
 void PlanExactProduct(Plan& plan, const Operand& a, const Operand& b, const Operand& out);
 
 }  // namespace belay::ops
