@@ -53,6 +53,8 @@ class Device:
         libraries = [ctypes.CDLL(str(lib64 / f'lib{name}.so'), ctypes.RTLD_GLOBAL)
                      for name in ('ascendcl', 'nnopbase', 'opapi')]
         self._acl, self._base, self._ops = libraries
+        ctypes.CDLL('libstdc++.so.6', ctypes.RTLD_GLOBAL)
+        self._delete_array = ctypes.CDLL(None)._ZdaPv  # of whoever replaces it: AddressSanitizer does
         self._acl.aclGetRecentErrMsg.restype = ctypes.c_char_p
         self._check(self._acl.aclInit(None), 'aclInit')
         self._check(self._acl.aclrtSetDevice(0), 'aclrtSetDevice')
@@ -93,7 +95,7 @@ class Device:
         self._check(self._base.aclGetViewShape(ctypes.c_void_p(tensor), ctypes.byref(dims), ctypes.byref(rank)),
                     'aclGetViewShape')
         shape = tuple(dims[i] for i in range(rank.value))
-        ctypes.CDLL(None).free(dims)
+        self._delete_array(dims)
         return shape
 
     def create(self, kind: str, *arguments) -> int:
