@@ -154,6 +154,37 @@ def quantize(r: Random, form) -> Case:
     return Case([x, scale, zero, kind, axis, Tensor(kind, x.shape)], {5: np.clip(values.astype(np.int64), low, high)})
 
 
+def faked(x: Tensor, scale: np.ndarray, zero: np.ndarray, whole: bool, low: int, high: int) -> tuple[Tensor, np.ndarray]:
+    """What comes back from the steps, and which of them are within [low, high]."""
+    steps = x.data.astype(np.float32) / scale
+    steps = np.rint(steps) + zero if whole else np.rint(steps + zero)
+    return (np.clip(steps, low, high) - zero) * scale, (steps >= low) & (steps <= high)
+
+
+@TABLE.case('FakeQuantPerTensorAffineCachemask')
+def fake_quant(r: Random, form) -> Case:
+    x, low, high = r.tensor(r.pick(form.types['self']), r.shape(0, 4, 6)), -r.int(0, 20), r.int(0, 20)
+    scale, zero = r.tensor(r.pick(form.types['scale']), r.pick([(1,), ()]), 0.05, 0.2), r.int(-9, 9)
+    on = r.pick([1.0, 1.0, 0.0])
+    values, inside = faked(x, scale.data.astype(np.float32).reshape(()), np.float32(zero), True, low, high)
+    if not on:
+        values, inside = x.data, np.ones(x.shape, bool)
+    outs = Tensor(r.pick(form.types['out']), x.shape), Tensor('bool', x.shape)
+    return Case([x, scale, given(np.full(scale.shape, zero), 'i32'), on, low, high, *outs], {6: values, 7: inside})
+
+
+@TABLE.case('FakeQuantPerChannelAffineCachemask')
+def fake_quant_by_channel(r: Random, form) -> Case:
+    x, low, high = r.tensor(r.pick(form.types['self']), r.shape(1, 4, 6)), -r.int(0, 20), r.int(0, 20)
+    axis = r.int(-len(x.shape), len(x.shape) - 1)
+    scale = r.tensor(r.pick(form.types['scale']), (x.shape[axis],), 0.05, 0.2)
+    zero = r.tensor(r.pick(form.types['zeroPoint']), scale.shape, -9, 9)
+    spread = lambda t: t.data.astype(np.float32).reshape([-1 if i == axis % len(x.shape) else 1 for i in range(len(x.shape))])
+    values, inside = faked(x, spread(scale), spread(zero), zero.dtype == 'i32', low, high)
+    outs = Tensor(r.pick(form.types['out']), x.shape), Tensor('bool', x.shape)
+    return Case([x, scale, zero, axis, low, high, *outs], {6: values, 7: inside})
+
+
 @TABLE.case('SwiGluQuantV2')
 def swiglu_quant(r: Random, form) -> Case:
     half, grouped, listed = r.int(1, 9), r.chance(), r.int(0, 1)
