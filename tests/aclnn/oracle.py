@@ -9,7 +9,7 @@
   oracle.py memory       every function while memory is short (short_memory.cc is preloaded)
   oracle.py coverage     every function of include/aclnnop is in a table or in EXCEPTIONS
 
-BELAY_SEED chooses other cases, BELAY_TIMES how many times as many, BELAY_ONLY the functions, BELAY_CASE one mutation
+BELAY_SEED chooses other cases, BELAY_TIMES how many times as many (0.5: half of them), BELAY_ONLY the functions, BELAY_CASE one mutation
 of each.
 """
 import os
@@ -107,7 +107,7 @@ def run_short(device, row, form, seed: int, times: int) -> list[str]:
 
 def run_families(names: list[str], run=run_function, times: int = TIMES) -> int:
     seed = int(os.environ.get('BELAY_SEED', '20260101'))
-    times *= int(os.environ.get('BELAY_TIMES', '1'))
+    times = max(1, round(times * float(os.environ.get('BELAY_TIMES', '1'))))
     only = os.environ.get('BELAY_ONLY', '').split()
     known = forms.read_forms()
     device = open_device()
