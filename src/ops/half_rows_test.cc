@@ -72,6 +72,37 @@ TEST(HalfRows, LayersAreNormalisedAsFloats) {
   }
 }
 
+// What is told of each row is that of floats, in the type that is asked for.
+TEST(HalfRows, StatisticsOfLayersAreTold) {
+  for (DType type : kHalfTypes) {
+    for (const Shape& shape : {Shape{700, 64}, Shape{3, 5, 192}, Shape{2, 7001}, Shape{1, 9}}) {
+      const int64_t last = shape.back(0);
+      Shape each = shape;
+      each[shape.rank() - 1] = 1;
+      std::mt19937 rng(5);
+      std::vector<Sample> halves, floats;
+      halves.emplace_back(type, shape).Randomise(rng, 3);
+      floats.push_back(InFloats(halves.back()));
+      Sample y(type, shape), wide(DType::kF32, shape), mean(DType::kF32, each), root(type, each),
+          wide_mean(DType::kF32, each), wide_root(DType::kF32, each);
+      const auto normalise = [&](Sample& shift, Sample& factor) {
+        return [&](Plan& plan, DType compute, std::vector<Operand>& in, const Operand& out) {
+          kernels::LayerNorm(plan, compute, in[0], std::span(&last, 1), {}, {}, 1e-5, out,
+                             shift.BoundTo(plan, Access::kWrite, "mean"),
+                             factor.BoundTo(plan, Access::kWrite, "rstd"));
+        };
+      };
+      RunOn(halves, y, normalise(mean, root));
+      RunOn(floats, wide, normalise(wide_mean, wide_root));
+      ExpectRounded(wide, y);
+      ExpectRounded(wide_root, root);
+      EXPECT_EQ(std::memcmp(mean.tensor.data, wide_mean.tensor.data,
+                            static_cast<size_t>(mean.tensor.count()) * sizeof(float)),
+                0);
+    }
+  }
+}
+
 TEST(HalfRows, PixelsAreNormalisedAsFloats) {
   for (const Shape& shape : {Shape{2, 30, 40, 64}, Shape{5, 7, 3}, Shape{900, 96}}) {
     const Shape row{shape.back(0)};

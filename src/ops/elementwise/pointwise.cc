@@ -424,7 +424,7 @@ bool PlanRowBeside(Plan& plan, const PointwiseLoops& loops, DType compute, std::
   const Operand one[] = {{&flat, nullptr, in[beside].binding, in[beside].name}};
   if (x.binding == out.binding || IsSameView(x, out)) plan.MayLieOn(x.binding);
   PlanHalfRows(plan, {x, out, one, n},
-               [&](Plan& part, const Operand& all, std::span<const Operand> floats, const Operand& y) {
+               [&](Plan& part, const Operand& all, std::span<const Operand> floats, const Operand& y, auto) {
                  const Operand both[] = {beside == 1 ? all : floats[0], beside == 1 ? floats[0] : all};
                  PlanAsTheyLie(part, loops, DType::kF32, both, attributes, y);
                });

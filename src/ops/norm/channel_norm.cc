@@ -215,7 +215,7 @@ bool PlanPixelsOfHalves(Plan& plan, double epsilon, const ChannelOperands& o, in
     return false;
   constexpr int64_t kTogether = 32 * 1024;  // each block makes the tables of the channels anew
   PlanHalfRows(plan, {o.x, o.out, beside, o.x.shape()[channel], kTogether},
-               [&](Plan& part, const Operand& x, std::span<const Operand> floats, const Operand& out) {
+               [&](Plan& part, const Operand& x, std::span<const Operand> floats, const Operand& out, auto) {
                  PlanChannelsAs<float>(part, epsilon, DType::kF32,
                                        {x, out, floats[0], floats[1], floats[2], floats[3], o.inverse}, 1);
                });

@@ -484,27 +484,46 @@ bool TakeRow(const Operand& operand, uint32_t mask, int64_t row, Tensor* flat, O
   return ComputeType(t.dtype) == DType::kF32;
 }
 
-// Slices that are rows of two bytes an element, with weights that all share and no statistics told.
+// One number for each slice, which are rows behind the first dimensions, as a list. False: it lies otherwise.
+bool TakeNumbers(const Operand& operand, int first, Tensor* flat, Operand* told) {
+  if (!operand.present()) return true;
+  const Tensor& t = *operand.tensor;
+  int64_t next = 1;
+  for (int d = first - 1; d >= 0; --d) {
+    if (t.shape[d] != 1 && t.strides[d] != next) return false;
+    next *= t.shape[d];
+  }
+  *flat = tensor::PackedOf(t.dtype, {next});
+  flat->offset = t.offset;
+  *told = {flat, nullptr, operand.binding, operand.name};
+  return ComputeType(t.dtype) == DType::kF32;
+}
+
+// Slices that are rows of two bytes an element, with weights that all share.
 bool PlanRowsOfHalves(Plan& plan, const Normalisation& how, const NormOperands& o, uint32_t mask) {
   const int rank = o.x.shape().rank();
   int64_t row = 1;
   int first = rank;
   for (; first > 0 && (mask >> (first - 1) & 1) != 0; --first) row *= o.x.shape()[first - 1];
-  if ((mask & ((1u << first) - 1)) != 0 || o.shift.present() || o.factor.present() || how.kept) return false;
-  Tensor flat[2];
-  Operand shared[2];
+  if ((mask & ((1u << first) - 1)) != 0 || how.kept) return false;
+  Tensor flat[4];
+  Operand shared[2], told[2];
   if (!AreHalfRows(*o.x.tensor, *o.out.tensor) || !TakeRow(o.weight, mask, row, &flat[0], &shared[0]) ||
-      !TakeRow(o.bias, mask, row, &flat[1], &shared[1]))
+      !TakeRow(o.bias, mask, row, &flat[1], &shared[1]) || !TakeNumbers(o.shift, first, &flat[2], &told[0]) ||
+      !TakeNumbers(o.factor, first, &flat[3], &told[1]))
     return false;
-  PlanHalfRows(plan, {o.x, o.out, shared, row},
-               [&](Plan& part, const Operand& x, std::span<const Operand> beside, const Operand& out) {
-                 Tensor spread[2];
-                 NormOperands floats{x, out, beside[0], beside[1], {}, {}};
-                 Operand* weights[] = {&floats.weight, &floats.bias};
-                 for (int k = 0; k < 2; ++k) {
-                   if (!beside[static_cast<size_t>(k)].present()) continue;
-                   spread[k] = Spread(*weights[k]->tensor, x.shape(), 1);
-                   weights[k]->tensor = &spread[k];
+  HalfRows rows{o.x, o.out, shared, row};
+  rows.told = told;
+  PlanHalfRows(plan, rows,
+               [&](Plan& part, const Operand& x, std::span<const Operand> beside, const Operand& out,
+                   std::span<const Operand> numbers) {
+                 Tensor spread[4];
+                 NormOperands floats{x, out, beside[0], beside[1], numbers[0], numbers[1]};
+                 Operand* views[] = {&floats.weight, &floats.bias, &floats.shift, &floats.factor};
+                 for (int k = 0; k < 4; ++k) {
+                   if (!views[k]->present()) continue;
+                   spread[k] = Spread(*views[k]->tensor, x.shape(), k < 2 ? 1 : 0);
+                   views[k]->tensor = &spread[k];
                  }
                  PlanNormAs<float>(part, how, DType::kF32, floats, 2);
                });

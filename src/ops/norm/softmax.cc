@@ -276,7 +276,7 @@ void PlanSoftmax(Plan& plan, DType compute, const Operand& self, int64_t dim, bo
   if (out.tensor->empty()) return;
   if (wrapped + 1 == self.shape().rank() && AreHalfRows(*self.tensor, *out.tensor)) {
     PlanHalfRows(plan, {self, out, {}, self.shape()[wrapped]},
-                 [&](Plan& part, const Operand& x, std::span<const Operand>, const Operand& y) {
+                 [&](Plan& part, const Operand& x, auto, const Operand& y, auto) {
                    PlanRows(part, BestSoftmaxLoopsF32(), x, 1, logarithm, y);
                  });
   } else if (ComputeType(compute) == DType::kF64) {
