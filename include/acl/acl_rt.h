@@ -252,11 +252,13 @@ typedef enum {
     ACL_DEV_ATTR_WARP_SIZE = 202,
     ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE = 203,
     ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE = 204,
+    ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,
     ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301,
     ACL_DEV_ATTR_L2_CACHE_SIZE = 302,
     ACL_DEV_ATTR_SMP_ID = 401,
     ACL_DEV_ATTR_PHY_CHIP_ID = 402,
     ACL_DEV_ATTR_SUPER_POD_DEVICE_ID = 403,
+    ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID = 403,
     ACL_DEV_ATTR_SUPER_POD_SERVER_ID = 404,
     ACL_DEV_ATTR_SUPER_POD_ID = 405,
     ACL_DEV_ATTR_CUST_OP_PRIVILEGE = 406,
@@ -319,6 +321,18 @@ typedef enum {
     ACL_RT_STREAM_STATE_DESTROY_PRE = 2
 } aclrtStreamState;
 
+typedef enum {
+    ACL_RT_DEVICE_STATE_SET_PRE = 0,
+    ACL_RT_DEVICE_STATE_SET_POST = 1,
+    ACL_RT_DEVICE_STATE_RESET_PRE = 2,
+    ACL_RT_DEVICE_STATE_RESET_POST = 3
+} aclrtDeviceState;
+
+typedef enum {
+    ACL_RT_DEVICE_TASK_ABORT_PRE = 0,
+    ACL_RT_DEVICE_TASK_ABORT_POST = 1
+} aclrtDeviceTaskAbortStage;
+
 typedef void *aclmdlRI;
 typedef void *aclmdlRITask;
 typedef void *aclrtTaskGrp;
@@ -337,6 +351,10 @@ typedef void (*aclrtHostFunc)(void *args);
 typedef void (*aclrtExceptionInfoCallback)(aclrtExceptionInfo *exceptionInfo);
 
 typedef void (*aclrtStreamStateCallback)(aclrtStream stm, aclrtStreamState state, void *args);
+
+typedef void (*aclrtDeviceStateCallback)(uint32_t devId, aclrtDeviceState state, void *args);
+
+typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTaskAbortStage stage, uint32_t timeout, void *args);
 
 typedef struct aclrtMemLocation {
     uint32_t id;
@@ -745,8 +763,8 @@ aclError aclrtSetDevice(int32_t deviceId);
 aclError aclrtResetDevice(int32_t deviceId);
 
 /**
- * Frees everything of the device at once, however many users it has. What its streams have not
- * begun is dropped.
+ * As the last aclrtResetDevice, however many users the device has. Work of explicit contexts that
+ * has not begun is dropped, and so is what waits for something that no stream of the device brings.
  * Errors: 107001: no such device; 107002: nobody uses the device.
  * Page: aclcppdevg_03_0041
  */
@@ -828,6 +846,24 @@ aclError aclrtGetDeviceUtilizationRate(int32_t deviceId, aclrtUtilizationInfo *u
  * Errors: 107001: no such device; 107019: a task still ran at the end of the time limit.
  */
 aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
+
+/**
+ * Calls callback before and after each call that sets or resets a device, on the thread that calls.
+ * One callback a name; callback NULL removes it.
+ * Errors: 107000: regName is empty, or has a callback already.
+ * Page: aclcppdevg_03_1993
+ */
+aclError aclrtRegDeviceStateCallback(
+    const char *regName, aclrtDeviceStateCallback callback, void *args);
+
+/**
+ * Calls callback before and after aclrtDeviceTaskAbort, with the time limit of that; what it
+ * returns does not matter. One callback a name; callback NULL removes it.
+ * Errors: 107000: regName is empty, or has a callback already.
+ * Page: aclcppdevg_03_2001
+ */
+aclError aclrtSetDeviceTaskAbortCallback(
+    const char *regName, aclrtDeviceTaskAbortCallback callback, void *args);
 
 /**
  * The process id as seen outside containers, for lists of processes that memory is shared with.

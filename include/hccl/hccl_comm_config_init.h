@@ -23,6 +23,8 @@ static inline void HcclCommConfigInit(HcclCommConfig *config) {
     memcpy(config->reserved + sizeof size, magic_and_version, sizeof magic_and_version);
     config->hcclBufferSize = 200;
     config->hcclDeterministic = 0xffffffffu;
+    config->hcclRdmaTrafficClass = 0xffffffffu;
+    config->hcclRdmaServiceLevel = 0xffffffffu;
     config->hcclWorldRankID = 0xffffffffu;
     config->hcclExecTimeOut = (int32_t)0xffffffffu;
 }

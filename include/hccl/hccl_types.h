@@ -106,7 +106,8 @@ typedef enum {
     HCCL_COMM_CONFIG_EXEC_TIMEOUT = 8,
     HCCL_COMM_CONFIG_ALGO = 9,
     HCCL_COMM_CONFIG_RETRY = 10,
-    HCCL_COMM_CONFIG_RESERVED = 11
+    HCCL_COMM_CONFIG_BUFFER_NAME = 11,
+    HCCL_COMM_CONFIG_RESERVED = 12
 } HcclCommConfigCapability;
 
 typedef void *HcclComm;
@@ -133,6 +134,7 @@ typedef struct HcclCommConfig {
     char hcclRetryParams[HCCL_COMM_RETRY_PARAMS_MAX_LENGTH];
     char hcclBufferName[BUFFER_NAME_MAX_LENGTH];
     uint32_t hcclQos;
+    uint64_t hcclSymWinMaxMemSizePerRank;
 } HcclCommConfig;
 
 typedef struct HcclSendRecvItem {

@@ -12,6 +12,7 @@
 #include "api/handlers.h"
 #include "api/log.h"
 #include "api/process_options.h"
+#include "api/state_callbacks.h"
 #include "api/wait.h"
 #include "base/clock.h"
 #include "base/codes.h"
@@ -51,6 +52,15 @@ void SynchronizeDevice(const char* call, int64_t deadline_ns) {
   Surface(WaitForDevice(rt::CurrentContext().device(), call, deadline_ns));
 }
 
+void Reset(int id, bool force, const char* call) {
+  RefuseInCallback(call);
+  rt::Device& device = rt::DeviceAt(id);
+  TellDeviceState(id, ACL_RT_DEVICE_STATE_RESET_PRE);
+  device.Release(force);
+  TellDeviceState(id, ACL_RT_DEVICE_STATE_RESET_POST);
+  LogInfo(LogPlace::Here(), "{}: device {}", call, id);
+}
+
 // The current device, which is another one than `peer`.
 rt::Device& DeviceBeside(int32_t peer) {
   rt::Device& device = rt::CurrentContext().device();
@@ -63,20 +73,15 @@ rt::Device& DeviceBeside(int32_t peer) {
 }  // namespace
 
 void aclrtSetDevice(int32_t deviceId) {
-  rt::SetCurrentContext(rt::DeviceAt(deviceId).Use());
+  rt::Device& device = rt::DeviceAt(deviceId);
+  TellDeviceState(deviceId, ACL_RT_DEVICE_STATE_SET_PRE);
+  rt::SetCurrentContext(device.Use());
+  TellDeviceState(deviceId, ACL_RT_DEVICE_STATE_SET_POST);
   LogInfo(LogPlace::Here(), "aclrtSetDevice: device {}", deviceId);
 }
 
-void aclrtResetDevice(int32_t deviceId) {
-  RefuseInCallback("aclrtResetDevice");
-  rt::DeviceAt(deviceId).Release(false);
-  LogInfo(LogPlace::Here(), "aclrtResetDevice: device {}", deviceId);
-}
-void aclrtResetDeviceForce(int32_t deviceId) {
-  RefuseInCallback("aclrtResetDeviceForce");
-  rt::DeviceAt(deviceId).Release(true);
-  LogInfo(LogPlace::Here(), "aclrtResetDeviceForce: device {}", deviceId);
-}
+void aclrtResetDevice(int32_t deviceId) { Reset(deviceId, false, "aclrtResetDevice"); }
+void aclrtResetDeviceForce(int32_t deviceId) { Reset(deviceId, true, "aclrtResetDeviceForce"); }
 
 void aclrtGetDevice(int32_t* deviceId) { *deviceId = rt::CurrentContext().device().id(); }
 // Programs ask this and the run mode before aclInit (torch_npu, samples of the vendor).
@@ -96,11 +101,23 @@ void aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
 void aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout) {
   RefuseInCallback("aclrtDeviceTaskAbort");
   int64_t deadline = timeout == 0 ? -1 : NowNs() + int64_t{timeout} * 1'000'000;
-  if (!rt::DeviceAt(deviceId).Abort(deadline)) {
+  rt::Device& device = rt::DeviceAt(deviceId);
+  TellTaskAbort(deviceId, ACL_RT_DEVICE_TASK_ABORT_PRE, timeout);
+  const bool ended = device.Abort(deadline);
+  TellTaskAbort(deviceId, ACL_RT_DEVICE_TASK_ABORT_POST, timeout);
+  if (!ended) {
     Fail(codes::kRtWaitTimeout, "wait-timeout",
          "a task of device {} still ran at the end of the time limit; call again to go on waiting for it",
          deviceId);
   }
+}
+
+void aclrtRegDeviceStateCallback(const char* regName, aclrtDeviceStateCallback callback, void* args) {
+  RegisterDeviceStateCallback(regName, callback, args);
+}
+
+void aclrtSetDeviceTaskAbortCallback(const char* regName, aclrtDeviceTaskAbortCallback callback, void* args) {
+  RegisterTaskAbortCallback(regName, callback, args);
 }
 
 // --- peers

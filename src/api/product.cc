@@ -113,6 +113,8 @@ void aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t* value) {
     case ACL_DEV_ATTR_PHY_CHIP_ID:
       *value = device;
       break;
+    case ACL_DEV_ATTR_SMP_ID:  // all devices are below one operating system
+    case ACL_DEV_ATTR_CUST_OP_PRIVILEGE:
     case ACL_DEV_ATTR_IS_VIRTUAL:
       *value = 0;
       break;

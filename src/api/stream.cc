@@ -7,7 +7,7 @@
 #include "api/convert.h"
 #include "api/handlers.h"
 #include "api/report_threads.h"
-#include "api/stream_callbacks.h"
+#include "api/state_callbacks.h"
 #include "api/wait.h"
 #include "base/codes.h"
 #include "runtime/capture.h"

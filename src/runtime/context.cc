@@ -11,6 +11,7 @@
 #include "runtime/device_writes.h"
 #include "runtime/engine.h"
 #include "runtime/event.h"
+#include "runtime/last_work.h"
 #include "runtime/memory.h"
 #include "runtime/notify.h"
 #include "runtime/observer.h"
@@ -33,6 +34,15 @@ constinit std::atomic<StreamObserver> g_stream_observer{nullptr};
 void Tell(Stream& stream, StreamMoment moment) {
   if (StreamObserver observe = g_stream_observer.load(std::memory_order_acquire)) [[unlikely]]
     observe(stream, moment);
+}
+
+// What waits for a dropped task goes on then, but is not to run.
+void DropAll(const std::vector<Stream*>& streams) {
+  for (Stream* stream : streams) {
+    if (Observers::any()) TellGivenUp(*stream);
+    stream->RunNoMore();
+  }
+  for (Stream* stream : streams) stream->Drop();
 }
 
 }  // namespace
@@ -106,12 +116,14 @@ Context& Device::UseLocked() {
 
 // The tasks are waited for without the lock: their callbacks may ask for the device.
 void Device::Release(bool force) {
+  LastWork work;
+  if (force) work = GivenWork();
   Context* context;
   {
     std::unique_lock guard(lock_);
     if (force && releasing_.load(std::memory_order_relaxed)) {
       guard.unlock();
-      return HastenRelease();
+      return HastenRelease(work);
     }
     if (uses_ == 0) {
       Fail(codes::kRtContextNull, "device-not-set",
@@ -126,6 +138,10 @@ void Device::Release(bool force) {
     releasing_.store(false, std::memory_order_release);
     releasing_.notify_all();
   });
+  if (force) {
+    work.Await();
+    DropWork();
+  }
   {
     CallbackScope scope;  // for those who are told of streams: the device cannot be set, nor waited for
     DestroyContext(*context, force);
@@ -135,13 +151,30 @@ void Device::Release(bool force) {
   ReleaseDeviceMemory(id());
 }
 
-// Another thread's reset is under way and waits for tasks: they are dropped.
-void Device::HastenRelease() {
+// A reset by force waits for what the default context was given; explicit ones the program had to destroy
+// itself.
+LastWork Device::GivenWork() const {
+  LastWork work;
   rt::Streams().ForEach([&](Stream& stream) {
-    if (&stream.context().device() != this) return;
-    stream.NoteAbort();
-    stream.Drop();
+    if (&stream.context().device() == this) work.Add(stream, stream.context().is_default());
   });
+  return work;
+}
+
+// On all streams before any is destroyed.
+void Device::DropWork() {
+  std::vector<Stream*> streams;
+  rt::Streams().ForEach([&](Stream& stream) {
+    if (&stream.context().device() == this) streams.push_back(&stream);
+  });
+  for (Stream* stream : streams) stream->NoteAbort();
+  DropAll(streams);
+}
+
+// Another thread's reset is under way, which may wait without end.
+void Device::HastenRelease(LastWork& work) {
+  work.Await();
+  DropWork();
   releasing_.wait(true);
 }
 
@@ -184,10 +217,7 @@ std::vector<Stream*> Device::AllStreams() const {
 bool Device::Abort(int64_t deadline_ns) {
   std::vector<Stream*> streams = AllStreams();
   bool all_ended = true;
-  for (Stream* stream : streams) {
-    if (Observers::any()) TellGivenUp(*stream);
-    stream->Drop();
-  }
+  DropAll(streams);
   for (Stream* stream : streams) {
     stream->NoteAbort(Error(codes::kRtDeviceTaskAbort, "device-abort",
                             "the tasks of the device were aborted (aclrtDeviceTaskAbort)"));

@@ -13,6 +13,7 @@
 namespace belay::rt {
 
 class Device;
+class LastWork;
 
 // A context owns streams. Every device has one default context; programs may create more. The object is
 // never destroyed, only opened again, so that a call may be in the middle of one that another thread
@@ -84,6 +85,7 @@ class Device {
   // aclrtSetDevice: counts, and builds the default context when needed.
   Context& Use();
   // aclrtResetDevice: the last reset waits for the tasks of the default context and frees everything.
+  // `force`: so does this one, but it waits for nothing that cannot come by itself, and for no other context.
   void Release(bool force);
   // The default context, or null while the device is not in use.
   Context* default_context() const { return default_context_.load(std::memory_order_acquire); }
@@ -112,7 +114,9 @@ class Device {
   friend void CreateDevices(int count);
   void Renew();
   Context& UseLocked();
-  void HastenRelease();
+  LastWork GivenWork() const;
+  void DropWork();
+  void HastenRelease(LastWork& work);
 
   std::mutex lock_;
   std::atomic<bool> releasing_{false};  // changes under lock_ to true: the last reset is under way

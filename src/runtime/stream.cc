@@ -308,11 +308,12 @@ void Stream::ThrowParkFailure() {
   std::rethrow_exception(std::exchange(park_failure_, nullptr));
 }
 
+void Stream::RunNoMore() {
+  std::lock_guard guard(run_lock_);
+  dropping_.store(true, std::memory_order_relaxed);
+}
 void Stream::Drop() {
-  {
-    std::lock_guard guard(run_lock_);
-    dropping_.store(true, std::memory_order_relaxed);
-  }
+  RunNoMore();
   CancelPark(park_serial());  // a later park is refused
 }
 void Stream::CutShort() {

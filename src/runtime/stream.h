@@ -134,6 +134,7 @@ class Stream {
   // --- life
   // From now on tasks are dropped instead of run; their records still let others go on. Ends a park.
   void Drop();
+  void RunNoMore();  // the same, but a park goes on
   void StopDropping();
   // The process ends: Drop, and who asks later learns that there was something left.
   void CutShort();

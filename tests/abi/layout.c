@@ -74,7 +74,7 @@ _Static_assert(ACL_EVENT_STATUS_COMPLETE == 0 && ACL_EVENT_RECORDED_STATUS_COMPL
 SIZE(HcclComm, 8);
 SIZE(HcclRootInfo, 4108);
 SIZE(HcclConfigValue, 4);
-SIZE(HcclCommConfig, 2232);
+SIZE(HcclCommConfig, 2240);
 AT(HcclCommConfig, hcclBufferSize, 24);
 AT(HcclCommConfig, hcclDeterministic, 28);
 AT(HcclCommConfig, hcclCommName, 32);
@@ -90,6 +90,7 @@ AT(HcclCommConfig, hcclRetryEnable, 1920);
 AT(HcclCommConfig, hcclRetryParams, 1970);
 AT(HcclCommConfig, hcclBufferName, 2098);
 AT(HcclCommConfig, hcclQos, 2228);
+AT(HcclCommConfig, hcclSymWinMaxMemSizePerRank, 2232);
 SIZE(HcclSendRecvItem, 32);
 AT(HcclSendRecvItem, buf, 8);
 AT(HcclSendRecvItem, count, 16);

@@ -1,6 +1,8 @@
 // Devices: choice, reference count, waiting, peers, what they have.
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "runtime_fixture.h"
 
@@ -122,6 +124,54 @@ TEST_F(Device, Peers) {
   EXPECT_EQ(aclrtDeviceDisablePeerAccess(0), ACL_ERROR_RT_INVALID_DEVICEID) << "itself";
 }
 
+struct Told {
+  std::vector<std::string> lines;
+  static void State(uint32_t device, aclrtDeviceState state, void* args) {
+    constexpr const char* kNames[] = {"before set", "after set", "before reset", "after reset"};
+    static_cast<Told*>(args)->lines.push_back(std::string(kNames[state]) + " " + std::to_string(device));
+  }
+  static int32_t Abort(int32_t device, aclrtDeviceTaskAbortStage stage, uint32_t timeout, void* args) {
+    const std::string when = stage == ACL_RT_DEVICE_TASK_ABORT_PRE ? "before" : "after";
+    static_cast<Told*>(args)->lines.push_back(when + " " + std::to_string(device) + " " +
+                                              std::to_string(timeout));
+    return 1;
+  }
+};
+
+// acl page 1993: callbacks of one name each, until they are taken back; not on calls that name no device.
+TEST_F(Device, StatesAreReported) {
+  Told told;
+  EXPECT_EQ(aclrtRegDeviceStateCallback("", Told::State, &told), ACL_ERROR_RT_PARAM_INVALID);
+  ASSERT_EQ(aclrtRegDeviceStateCallback("test", Told::State, &told), ACL_SUCCESS);
+  EXPECT_EQ(aclrtRegDeviceStateCallback("test", Told::State, &told), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtSetDevice(9), ACL_ERROR_RT_INVALID_DEVICEID);
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(1), ACL_SUCCESS);
+  EXPECT_EQ(aclrtResetDeviceForce(1), ACL_SUCCESS);
+  EXPECT_THAT(told.lines,
+              testing::ElementsAre("before set 1", "after set 1", "before reset 1", "after reset 1",
+                                   "before set 1", "after set 1", "before reset 1", "after reset 1"));
+  EXPECT_EQ(aclrtResetDevice(1), ACL_ERROR_RT_CONTEXT_NULL);
+  EXPECT_EQ(told.lines.back(), "before reset 1") << "it did not come to a reset";
+  EXPECT_EQ(aclrtRegDeviceStateCallback("test", nullptr, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+  EXPECT_EQ(told.lines.size(), 9u);
+}
+
+// acl page 2001.
+TEST_F(Device, AbortsAreReported) {
+  Told told;
+  EXPECT_EQ(aclrtSetDeviceTaskAbortCallback("", Told::Abort, &told), ACL_ERROR_RT_PARAM_INVALID);
+  ASSERT_EQ(aclrtSetDeviceTaskAbortCallback("test", Told::Abort, &told), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSetDeviceTaskAbortCallback("test", Told::Abort, &told), ACL_ERROR_RT_PARAM_INVALID);
+  EXPECT_EQ(aclrtDeviceTaskAbort(0, 500), ACL_SUCCESS);
+  EXPECT_THAT(told.lines, testing::ElementsAre("before 0 500", "after 0 500"));
+  EXPECT_EQ(aclrtSetDeviceTaskAbortCallback("test", nullptr, nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDeviceTaskAbort(0, 0), ACL_SUCCESS);
+  EXPECT_EQ(told.lines.size(), 2u);
+}
+
 TEST_F(Device, WhatItHas) {
   int64_t cores = 0, vector = 0, bytes = 0, same = 0;
   size_t free = 0, total = 0;
@@ -134,6 +184,15 @@ TEST_F(Device, WhatItHas) {
   EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE, &bytes), ACL_SUCCESS);
   EXPECT_EQ(aclrtGetMemInfo(ACL_HBM_MEM, &free, &total), ACL_SUCCESS);
   EXPECT_EQ(static_cast<size_t>(bytes), total);
+  int64_t systems[] = {7, 8};
+  for (uint32_t device : {0, 1})
+    EXPECT_EQ(aclrtGetDeviceInfo(device, ACL_DEV_ATTR_SMP_ID, &systems[device]), ACL_SUCCESS);
+  EXPECT_EQ(systems[0], systems[1]) << "one operating system";
+  EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_CUST_OP_PRIVILEGE, &same), ACL_SUCCESS);
+  EXPECT_EQ(same, 0);
+  EXPECT_EQ(aclrtGetDeviceInfo(0, ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE, &same),
+            ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+  EXPECT_EQ(ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID, ACL_DEV_ATTR_SUPER_POD_DEVICE_ID) << "as 8.5 spells it";
   EXPECT_EQ(aclrtGetDeviceInfo(7, ACL_DEV_ATTR_CUBE_CORE_NUM, &cores), ACL_ERROR_RT_INVALID_DEVICEID);
   EXPECT_NE(aclrtGetDeviceInfo(0, static_cast<aclrtDevAttr>(12345), &cores), ACL_SUCCESS);
   EXPECT_NE(aclGetDeviceCapability(0, ACL_DEVICE_INFO_UNDEFINED, &cores), ACL_SUCCESS);

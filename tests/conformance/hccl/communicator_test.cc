@@ -365,7 +365,7 @@ TEST_F(Communicators, ConfigurationsOfEverySize) {
   HcclCommConfig config;
   HcclCommConfigInit(&config);
   std::strcpy(config.hcclCommName, "a_name");
-  for (uint64_t size : {32, 160, 288, 300, 2104, 2232}) {
+  for (uint64_t size : {32, 160, 288, 300, 2104, 2232, 2240}) {
     std::memcpy(config.reserved, &size, sizeof size);
     char* at = pages + page - size;  // the first byte behind it cannot be read
     std::memcpy(at, &config, size);
@@ -378,6 +378,21 @@ TEST_F(Communicators, ConfigurationsOfEverySize) {
     EXPECT_OK(HcclCommDestroy(comm));
   }
   munmap(pages, 2 * page);
+}
+
+// What is left as HcclCommConfigInit puts it is said by the environment; hccl page 0047.
+TEST_F(Communicators, AConfigurationOfTheNewestHeader) {
+  EXPECT_GT(HcclGetCommConfigCapability(), static_cast<uint32_t>(HCCL_COMM_CONFIG_BUFFER_NAME));
+  HcclCommConfig config;
+  HcclCommConfigInit(&config);
+  EXPECT_EQ(config.hcclRdmaTrafficClass, 0xffffffffu);
+  EXPECT_EQ(config.hcclRdmaServiceLevel, 0xffffffffu);
+  std::strcpy(config.hcclBufferName, "shared");
+  config.hcclSymWinMaxMemSizePerRank = 1;
+  const HcclRootInfo root = NewRoot();
+  HcclComm comm = nullptr;
+  EXPECT_OK(HcclCommInitRootInfoConfig(1, &root, 0, &config, &comm));
+  EXPECT_OK(HcclCommDestroy(comm));
 }
 
 TEST_F(Communicators, ConfigurationsThatCannotBeUsed) {

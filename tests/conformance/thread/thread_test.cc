@@ -102,6 +102,82 @@ TEST_F(Thread, AForcedResetDropsWhatWaits) {
   EXPECT_OK(aclrtSynchronizeStream(nullptr));
 }
 
+// Holds up the stream until the reset of device 0 is under way, as a callback is told.
+void CallUntilReset(aclrtStream stream) {
+  Call(stream, [] {
+    while (aclrtSetDevice(0) == ACL_SUCCESS) std::this_thread::yield();
+  });
+}
+
+// acl page 03_0041: the tasks of the default context are waited for. A stream that waits without end does not
+// keep others from that.
+TEST_F(Thread, AForcedResetWaitsForWorkThatGetsOn) {
+  EXPECT_OK(aclrtSetDevice(0));
+  const aclrtEvent never = NewEvent(), event = NewEvent();
+  EXPECT_OK(aclrtStreamWaitEvent(NewStream(), never));
+  const aclrtStream first = NewStream(), second = NewStream();
+  bool ran = false, last = false;
+  CallUntilReset(first);
+  Call(first, [&] { ran = true; });
+  EXPECT_OK(aclrtRecordEvent(event, first));
+  EXPECT_OK(aclrtStreamWaitEvent(second, event));
+  Call(second, [&] { last = true; });
+  EXPECT_OK(aclrtResetDeviceForce(0));
+  EXPECT_TRUE(ran);
+  EXPECT_TRUE(last);
+}
+
+TEST_F(Thread, AForcedResetWaitsForWhatAnotherContextBrings) {
+  EXPECT_OK(aclrtSetDevice(0));
+  aclrtContext own = CurrentContext();
+  const aclrtStream stream = NewStream();
+  aclrtNotify notify = nullptr;
+  EXPECT_OK(aclrtCreateNotify(&notify, 0));
+  bool ran = false;
+  EXPECT_OK(aclrtWaitAndResetNotify(notify, stream, 0));
+  Call(stream, [&] { ran = true; });
+  OtherContext(0);
+  const aclrtStream other = NewStream();
+  CallUntilReset(other);
+  EXPECT_OK(aclrtRecordNotify(notify, other));
+  EXPECT_OK(aclrtSetCurrentContext(own));
+  EXPECT_OK(aclrtResetDeviceForce(0));
+  EXPECT_TRUE(ran);
+}
+
+// Each of the streams waits for the one before, and the first for something that does not come.
+TEST_F(Thread, AForcedResetEndsWhateverIsWaitedFor) {
+  for (int kind = 0; kind < 4; ++kind) {
+    EXPECT_OK(aclrtSetDevice(0));
+    const aclrtStream first = NewStream(), second = NewStream(), third = NewStream();
+    void* word = nullptr;
+    EXPECT_OK(aclrtMalloc(&word, 8, ACL_MEM_MALLOC_HUGE_FIRST));
+    EXPECT_OK(aclrtMemset(word, 8, 0, 8));
+    aclrtNotify notify = nullptr;
+    EXPECT_OK(aclrtCreateNotify(&notify, 0));
+    const aclrtEvent events[] = {NewEvent(), NewEvent()};
+    if (kind == 0) EXPECT_OK(aclrtStreamWaitEvent(first, NewEvent()));
+    if (kind == 1) EXPECT_OK(aclrtValueWait(word, 1, ACL_VALUE_WAIT_EQ, first));
+    if (kind == 2) EXPECT_OK(aclrtWaitAndResetNotify(notify, first, 0));
+    if (kind == 3) {
+      aclmdlRI model = nullptr;
+      EXPECT_OK(aclmdlRICaptureBegin(third, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+      EXPECT_OK(aclrtWaitAndResetNotify(notify, third, 0));
+      EXPECT_OK(aclmdlRICaptureEnd(third, &model));
+      EXPECT_OK(aclmdlRIExecuteAsync(model, first));
+      EXPECT_OK(aclmdlRIExecuteAsync(model, third));
+    }
+    bool ran = false;
+    EXPECT_OK(aclrtRecordEvent(events[0], first));
+    EXPECT_OK(aclrtStreamWaitEvent(second, events[0]));
+    EXPECT_OK(aclrtRecordEvent(events[1], second));
+    EXPECT_OK(aclrtStreamWaitEvent(nullptr, events[1]));
+    Call(nullptr, [&] { ran = true; });
+    EXPECT_OK(aclrtResetDeviceForce(0)) << kind;
+    EXPECT_FALSE(ran) << kind;
+  }
+}
+
 TEST_F(Thread, ReleasedInTheDocumentedOrder) {
   aclrtContext context = nullptr;
   EXPECT_OK(aclrtCreateContext(&context, 0));
