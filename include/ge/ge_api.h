@@ -35,7 +35,8 @@ BELAY_GE_API std::string GEGetWarningMsg();
 BELAY_GE_API ge::AscendString GEGetWarningMsgV2();
 
 // Graphs by number. All functions may be called by several threads; each tells with FAILED what
-// GEGetErrorMsg explains. The options of GEInitialize hold for its graphs, then those of the session, then
+// GEGetErrorMsg explains, with GE_CLI_GE_NOT_INITIALIZED that GEInitialize is missing, and CompileGraph with
+// PARAM_INVALID what is wrong with the graph. The options of GEInitialize hold for its graphs, then those of the session, then
 // those of the graph.
 class BELAY_GE_API Session {
  public:
@@ -76,17 +77,17 @@ class BELAY_GE_API Session {
   Status RunGraphWithStreamAsync(uint32_t graph_id, void* stream, const std::vector<Tensor>& inputs,
                                  std::vector<Tensor>& outputs);
 
-  // Device memory of the program for a compiled graph. Constants of Belay stay where they are, so their
-  // memory is checked and not used.
+  // Device memory of the program for a graph that is compiled and whose sizes are known. Constants of Belay stay
+  // where they are, so their memory is checked and not used; no memory is fixed, which a warning says. Of
+  // UpdateGraphFeatureMemoryBase and UpdateGraphRefreshableFeatureMemoryBase a graph takes one, as often as it may be.
   Status SetGraphConstMemoryBase(uint32_t graph_id, const void* const memory, size_t size);
   Status UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size);
   Status SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size);
   Status UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size);
   // Where RunGraphWithStreamAsync on the stream gets memory for outputs.
   Status RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const;
+  // Without effect where there is none.
   Status UnregisterExternalAllocator(const void* const stream) const;
-
-  // Of the type MEMORY_TYPE_DEFAULT only.
   Status SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type, const void* const memory, size_t size);
 
   // Not supported: graphs have no variables, save no checkpoints, and are not spread over devices. These fail

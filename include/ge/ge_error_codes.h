@@ -12,5 +12,6 @@ using Status = uint32_t;
 constexpr Status SUCCESS = 0;
 constexpr Status FAILED = 0xFFFFFFFF;
 constexpr Status PARAM_INVALID = 0x50100001;
+constexpr Status GE_CLI_GE_NOT_INITIALIZED = 0x5010100B;
 
 }  // namespace ge

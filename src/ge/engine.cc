@@ -205,8 +205,8 @@ void SessionState::SetAllocator(const void* stream, ge::AllocatorPtr allocator) 
   std::lock_guard hold(lock_);
   if (allocator != nullptr) {
     allocators_[stream] = std::move(allocator);
-  } else if (allocators_.erase(stream) == 0) {
-    Fail(kBadArgument, "ge-allocator", "the stream has no allocator");
+  } else {
+    allocators_.erase(stream);
   }
 }
 ge::AllocatorPtr SessionState::AllocatorOf(const void* stream) {

@@ -26,6 +26,7 @@ inline constexpr const char* kFunctions[] = {
     "Session::RunGraphDistribute",
     "Session::SetGraphConstMemoryBase",
     "Session::UpdateGraphFeatureMemoryBase",
+    "Session::UpdateGraphRefreshableFeatureMemoryBase",
     "Session::SetGraphFixedFeatureMemoryBase",
     "Session::SetGraphFixedFeatureMemoryBaseWithType",
     "Session::RegisterExternalAllocator",

@@ -42,6 +42,15 @@ Texts& Mine() {
   return *t_texts;
 }
 
+// Functions of sessions tell less than those of graphs, by their pages.
+uint32_t SessionStatusOf(std::string_view function, int code, std::string_view id) {
+  const bool argument = code == kBadArgument || id.starts_with("build-");
+  if (!function.starts_with("GE") && !function.starts_with("Session"))
+    return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
+  if (code == kNotInitialised) return ge::GE_CLI_GE_NOT_INITIALIZED;
+  return argument && function == "Session::CompileGraph" ? ge::PARAM_INVALID : ge::FAILED;
+}
+
 uint32_t Report(const char* function, int code, const char* id, std::string_view sentence) noexcept {
   api::LogError(function, code, id, sentence);
   api::TellError(code, function, id, sentence);
@@ -51,8 +60,20 @@ uint32_t Report(const char* function, int code, const char* id, std::string_view
     // No memory for the text: the status must do, and not tell of the error before.
     if (t_texts != nullptr) t_texts->error.clear();
   }
-  bool argument = code == kBadArgument || std::string_view(id).starts_with("build-");
-  return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
+  return SessionStatusOf(function, code, std::string_view(id));
+}
+
+const char* NameOf(uint32_t status) {
+  switch (status) {
+    case ge::GRAPH_PARAM_INVALID:
+      return "GRAPH_PARAM_INVALID";
+    case ge::PARAM_INVALID:
+      return "PARAM_INVALID";
+    case ge::GE_CLI_GE_NOT_INITIALIZED:
+      return "GE_CLI_GE_NOT_INITIALIZED";
+    default:
+      return "GRAPH_FAILED";
+  }
 }
 
 const bool g_named = [] {
@@ -95,7 +116,7 @@ Call::~Call() {
 }
 
 uint32_t Call::Fails(uint32_t status) {
-  Gives(status == ge::GRAPH_PARAM_INVALID ? "GRAPH_PARAM_INVALID" : "GRAPH_FAILED");
+  Gives(NameOf(status));
   return status;
 }
 

@@ -13,8 +13,9 @@
 
 namespace belay::graph_interface {
 
-// Call it inside a catch block. GRAPH_PARAM_INVALID for what is wrong with an option or an argument,
-// else GRAPH_FAILED.
+// Call it inside a catch block. Of graphs GRAPH_PARAM_INVALID for what is wrong with an option or an
+// argument, else GRAPH_FAILED; of sessions FAILED, GE_CLI_GE_NOT_INITIALIZED, and PARAM_INVALID for a graph
+// that does not compile for that reason.
 [[gnu::cold, gnu::noinline]] uint32_t ReportCurrentException(const char* function) noexcept;
 
 // Both as functions of sessions tell them; the thread's latest.

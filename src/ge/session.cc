@@ -67,7 +67,7 @@ Status Session::AddGraphWithCopy(uint32_t graph_id, const Graph& graph,
                                  const std::map<AscendString, AscendString>& options) {
   Graph copy;
   Status status = copy.CopyFrom(graph);
-  return status == SUCCESS ? AddGraph(graph_id, copy, options) : status;
+  return status == SUCCESS ? AddGraph(graph_id, copy, options) : FAILED;
 }
 Status Session::RemoveGraph(uint32_t graph_id) {
   return Guarded("Session::RemoveGraph", [&] { FindSession(sessionId_)->Remove(graph_id); });
@@ -126,8 +126,7 @@ CompiledGraphSummaryPtr Session::GetCompiledGraphSummary(uint32_t graph_id) {
   return GuardedValue("Session::GetCompiledGraphSummary", CompiledGraphSummaryPtr(), [&] {
     auto session = FindSession(sessionId_);
     auto graph = session->Graph(graph_id);
-    if (!graph->compiled())
-      Fail(kBadArgument, "ge-not-compiled", "graph {} is not compiled; call CompileGraph first", graph_id);
+    graph->NeedCompiled();
     return SummaryData::Of(*graph->Ready(session->Device()));
   });
 }
@@ -182,17 +181,40 @@ Status Session::SetGraphConstMemoryBase(uint32_t graph_id, const void* const mem
 Status Session::UpdateGraphFeatureMemoryBase(uint32_t graph_id, const void* const memory, size_t size) {
   return Guarded("Session::UpdateGraphFeatureMemoryBase", [&] {
     auto session = FindSession(sessionId_);
-    session->Graph(graph_id)->UseWork(session->Device(), {const_cast<void*>(memory), size});
+    session->Graph(graph_id)->UseWork(session->Device(), {const_cast<void*>(memory), size},
+                                      WorkGivenAs::kWhole);
   });
-}
-// Nothing of Belay's memory is fixed: there is nothing to put there.
-Status Session::SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* const, size_t) {
-  return Guarded("Session::SetGraphFixedFeatureMemoryBase",
-                 [&] { FindSession(sessionId_)->Graph(graph_id); });
 }
 Status Session::UpdateGraphRefreshableFeatureMemoryBase(uint32_t graph_id, const void* const memory,
                                                         size_t size) {
-  return UpdateGraphFeatureMemoryBase(graph_id, memory, size);
+  return Guarded("Session::UpdateGraphRefreshableFeatureMemoryBase", [&] {
+    auto session = FindSession(sessionId_);
+    session->Graph(graph_id)->UseWork(session->Device(), {const_cast<void*>(memory), size},
+                                      WorkGivenAs::kRefreshable);
+  });
+}
+
+namespace {
+
+// Nothing of a graph's memory is fixed here: there is nothing to put there, which the pages have as a
+// warning.
+Status NothingFixed(const Function& function, uint64_t session_id, uint32_t graph_id) {
+  return Guarded(function, [&] {
+    auto session = FindSession(session_id);
+    session->Graph(graph_id)->NeedCompiled();
+    Warn(function.name,
+         "graph " + std::to_string(graph_id) + " has no fixed memory; what was given is not used");
+  });
+}
+
+}  // namespace
+
+Status Session::SetGraphFixedFeatureMemoryBase(uint32_t graph_id, const void* const, size_t) {
+  return NothingFixed("Session::SetGraphFixedFeatureMemoryBase", sessionId_, graph_id);
+}
+Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType, const void* const,
+                                                       size_t) {
+  return NothingFixed("Session::SetGraphFixedFeatureMemoryBaseWithType", sessionId_, graph_id);
 }
 Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr allocator) const {
   return Guarded("Session::RegisterExternalAllocator", [&] {
@@ -203,13 +225,6 @@ Status Session::RegisterExternalAllocator(const void* const stream, AllocatorPtr
 Status Session::UnregisterExternalAllocator(const void* const stream) const {
   return Guarded("Session::UnregisterExternalAllocator",
                  [&] { FindSession(sessionId_)->SetAllocator(stream, nullptr); });
-}
-
-Status Session::SetGraphFixedFeatureMemoryBaseWithType(uint32_t graph_id, MemoryType type,
-                                                       const void* const memory, size_t size) {
-  if (type == MemoryType::MEMORY_TYPE_DEFAULT) return SetGraphFixedFeatureMemoryBase(graph_id, memory, size);
-  return Refused("Session::SetGraphFixedFeatureMemoryBaseWithType",
-                 "there is one type of memory, MEMORY_TYPE_DEFAULT");
 }
 
 // --- what a session of Belay does not do

@@ -45,6 +45,21 @@ bool SessionGraph::compiled() {
   return file_ != nullptr;
 }
 
+void SessionGraph::NeedCompiled() {
+  if (!compiled())
+    Fail(kBadArgument, "ge-not-compiled", "the graph is not compiled; call CompileGraph first");
+}
+
+std::shared_ptr<graph::Model> SessionGraph::Static(rt::Device& device) {
+  NeedCompiled();
+  std::shared_ptr<graph::Model> model = Ready(device);
+  auto instance = model->MainInstance();
+  if (instance != nullptr && !instance->dynamic()) return model;
+  Fail(
+      kBadArgument, "ge-not-static",
+      "sizes in the graph are open, so that its memory cannot be given (CompiledGraphSummary::IsStatic is false)");
+}
+
 std::shared_ptr<graph::Model> SessionGraph::Ready(rt::Device& device) {
   Compile(device, {});
   std::lock_guard hold(lock_);
@@ -64,12 +79,22 @@ void SessionGraph::Load(rt::Device& device) {
   model_ = graph::AddModel(std::make_shared<graph::Model>(device, *file_, work_));
 }
 
-void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
-  uint64_t need = Ready(device)->work_bytes();
+void SessionGraph::UseWork(rt::Device& device, graph::Buffer work, WorkGivenAs how) {
+  uint64_t need = Static(device)->work_bytes();
+  {
+    std::lock_guard hold(lock_);
+    if (work_given_ != WorkGivenAs::kNothing && work_given_ != how) {
+      Fail(
+          kBadArgument, "ge-memory-two-ways",
+          "UpdateGraphFeatureMemoryBase and UpdateGraphRefreshableFeatureMemoryBase exclude one another; the other "
+          "one was called for this graph");
+    }
+  }
   if (need == 0 && work.data == nullptr) return;
   NeedBytes(work, need);
   rt::CheckDeviceRange(work.data, work.bytes, "memory");
   std::lock_guard hold(lock_);
+  work_given_ = how;
   work_ = work;
   uint32_t old = std::exchange(model_, 0);
   Load(device);
@@ -77,7 +102,7 @@ void SessionGraph::UseWork(rt::Device& device, graph::Buffer work) {
 }
 
 void SessionGraph::UseConstants(rt::Device& device, graph::Buffer memory) {
-  uint64_t need = Ready(device)->weight_bytes();
+  uint64_t need = Static(device)->weight_bytes();
   if (need == 0 && memory.data == nullptr) return;
   NeedBytes(memory, need);
   std::lock_guard hold(lock_);

@@ -18,6 +18,9 @@
 
 namespace belay::graph_interface {
 
+// By which of two functions, which exclude one another, a graph was given its memory.
+enum class WorkGivenAs { kNothing, kWhole, kRefreshable };
+
 // One graph of a session. Its own lock: compiling takes long, and other graphs may run meanwhile.
 class SessionGraph {
  public:
@@ -28,21 +31,25 @@ class SessionGraph {
   // Compiles with the graph's own sizes, or with those of inputs (empty types: the graph's own).
   void Compile(rt::Device& device, const std::vector<graph::ValueType>& inputs);
   bool compiled();
+  void NeedCompiled();
   // Compiled where it was not, and loaded again where the device was reset meanwhile.
   std::shared_ptr<graph::Model> Ready(rt::Device& device);
   // Memory of the program for what lies between operators; executions from now on use it.
-  void UseWork(rt::Device& device, graph::Buffer work);
+  void UseWork(rt::Device& device, graph::Buffer work, WorkGivenAs how);
   // Throws Error when the program gave it before, or it is too small.
   void UseConstants(rt::Device& device, graph::Buffer memory);
 
  private:
   void Load(rt::Device& device);
+  // The model, of a graph that is compiled and whose sizes are known.
+  std::shared_ptr<graph::Model> Static(rt::Device& device);
 
   std::mutex lock_;
   ge::Graph graph_;
   Options options_;
   std::shared_ptr<const graph::ModelFile> file_;  // null: not compiled
   graph::Buffer work_;
+  WorkGivenAs work_given_ = WorkGivenAs::kNothing;
   bool has_constants_ = false;
   uint32_t model_ = 0;  // 0: not loaded
 };

@@ -66,7 +66,7 @@ TEST(GeLife, SessionsThatOutliveTheEngineSaySo) {
   ASSERT_EQ(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
   EXPECT_EQ(RunOnce(session), 2);
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
-  EXPECT_NE(session.CompileGraph(1), ge::SUCCESS);
+  EXPECT_EQ(session.CompileGraph(1), ge::GE_CLI_GE_NOT_INITIALIZED);
   EXPECT_THAT(GeError(), HasSubstr("GEInitialize"));
   ASSERT_EQ(ge::GEInitialize(GeOptions()), ge::SUCCESS);
   EXPECT_NE(session.CompileGraph(1), ge::SUCCESS);
@@ -76,7 +76,7 @@ TEST(GeLife, SessionsThatOutliveTheEngineSaySo) {
 TEST(GeLife, ASessionBeforeTheEngineSaysSo) {
   ge::Session session{GeOptions()};
   EXPECT_EQ(session.GetSessionId(), 0u);
-  EXPECT_NE(session.AddGraph(1, AddAndRelu({1}, 1)), ge::SUCCESS);
+  EXPECT_EQ(session.AddGraph(1, AddAndRelu({1}, 1)), ge::GE_CLI_GE_NOT_INITIALIZED);
   EXPECT_THAT(GeError(), HasSubstr("GEInitialize"));
   EXPECT_EQ(ge::GEFinalize(), ge::SUCCESS);
   EXPECT_THAT(std::string(ge::GEGetWarningMsgV2().GetString()), HasSubstr("GEInitialize"));

@@ -163,7 +163,7 @@ TEST_F(Session, TheAllocatorOfAStreamGivesMemoryForOutputs) {
   aclrtStream stream = NewStream();
   auto allocator = std::make_shared<CountingAllocator>();
   EXPECT_NE(session_->RegisterExternalAllocator(stream, nullptr), ge::SUCCESS);
-  EXPECT_NE(session_->UnregisterExternalAllocator(stream), ge::SUCCESS);
+  EXPECT_EQ(session_->UnregisterExternalAllocator(stream), ge::SUCCESS) << "there was none";
   ASSERT_EQ(session_->RegisterExternalAllocator(stream, allocator), ge::SUCCESS);
   {
     ge::Tensor input = OnDevice({2}, {1, 2});
@@ -174,6 +174,7 @@ TEST_F(Session, TheAllocatorOfAStreamGivesMemoryForOutputs) {
   }
   EXPECT_EQ(allocator->blocks, 0);
   EXPECT_EQ(session_->UnregisterExternalAllocator(stream), ge::SUCCESS);
+  EXPECT_EQ(session_->UnregisterExternalAllocator(stream), ge::SUCCESS) << "again";
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
@@ -439,12 +440,66 @@ TEST_F(Session, MemoryOfTheProgramIsUsed) {
   ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS);
   EXPECT_EQ(session_->SetGraphConstMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << GeError();
   EXPECT_NE(session_->SetGraphConstMemoryBase(1, memory, 1 << 15), ge::SUCCESS);
-  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
   EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << GeError();
-  EXPECT_EQ(session_->UpdateGraphRefreshableFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS);
-  EXPECT_NE(session_->UpdateGraphFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
+  EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << "it may be moved";
+  EXPECT_EQ(session_->UpdateGraphRefreshableFeatureMemoryBase(1, memory, 1 << 15), ge::FAILED);
+  EXPECT_THAT(GeError(), HasSubstr("exclude one another"));
+  EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(1, nullptr, 0), ge::FAILED);
   EXPECT_THAT(Run(1, Floats({3}, {1, 2, 3})), ElementsAre(2, 3, 4));
   EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+TEST_F(Session, MemoryIsGivenToCompiledGraphsWhoseSizesAreKnown) {
+  Add(1, AddAndRelu({3}, 1));
+  Add(2, AddAndRelu({-1}, 1));
+  void* memory = nullptr;
+  ASSERT_EQ(aclrtMalloc(&memory, 1 << 15, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  ASSERT_EQ(session_->CompileGraph(2), ge::SUCCESS) << GeError();
+  for (uint32_t graph : {1, 2}) {
+    EXPECT_EQ(session_->SetGraphConstMemoryBase(graph, memory, 1 << 15), ge::FAILED);
+    EXPECT_EQ(session_->UpdateGraphFeatureMemoryBase(graph, memory, 1 << 15), ge::FAILED);
+    EXPECT_EQ(session_->UpdateGraphRefreshableFeatureMemoryBase(graph, memory, 1 << 15), ge::FAILED);
+    EXPECT_THAT(GeError(), HasSubstr(graph == 1 ? "CompileGraph" : "IsStatic"));
+  }
+  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBase(1, memory, 1 << 15), ge::FAILED);
+  EXPECT_EQ(
+      session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, memory, 1 << 15),
+      ge::FAILED);
+  EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+// Graphs have no fixed memory, for which the pages have a warning.
+TEST_F(Session, FixedMemoryIsNotUsedWhichAWarningSays) {
+  Add(1, AddAndRelu({3}, 1));
+  ASSERT_EQ(session_->CompileGraph(1), ge::SUCCESS) << GeError();
+  EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBase(1, nullptr, 0), ge::SUCCESS);
+  for (ge::MemoryType type : {ge::MemoryType::MEMORY_TYPE_DEFAULT, ge::MemoryType::MEMORY_TYPE_P2P})
+    EXPECT_EQ(session_->SetGraphFixedFeatureMemoryBaseWithType(1, type, nullptr, 0), ge::SUCCESS);
+  EXPECT_THAT(ge::GEGetWarningMsg(), HasSubstr("no fixed memory"));
+  void* memory = nullptr;
+  ASSERT_EQ(aclrtMalloc(&memory, 1 << 15, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+  EXPECT_EQ(session_->UpdateGraphRefreshableFeatureMemoryBase(1, memory, 1 << 15), ge::SUCCESS) << GeError();
+  EXPECT_THAT(Run(1, Floats({3}, {1, 2, 3})), ElementsAre(2, 3, 4));
+  EXPECT_EQ(aclrtFree(memory), ACL_SUCCESS);
+}
+
+// The statuses that the pages name.
+TEST_F(Session, StatusesOfWhatIsRefused) {
+  Add(1, AddAndRelu({3}, 1));
+  EXPECT_EQ(session_->AddGraph(1, AddAndRelu({3}, 5)), ge::FAILED) << "the first one stays";
+  EXPECT_THAT(Run(1, Floats({3}, {1, 2, 3})), ElementsAre(2, 3, 4));
+  EXPECT_EQ(session_->AddGraph(2, ge::Graph()), ge::FAILED);
+  EXPECT_EQ(session_->AddGraphWithCopy(2, ge::Graph()), ge::FAILED);
+  EXPECT_EQ(session_->RemoveGraph(9), ge::FAILED);
+  EXPECT_EQ(session_->BuildGraph(9, std::vector<ge::Tensor>{}), ge::FAILED);
+  std::vector<ge::Tensor> outputs;
+  EXPECT_EQ(session_->RunGraph(1, {}, outputs), ge::FAILED);
+  ge::Graph graph("loose");
+  auto x = Input("x", {3});
+  graph.SetInputs({x}).SetOutputs({ge::op::Add("add").set_input_x1(x)});
+  Add(3, graph);
+  EXPECT_EQ(session_->CompileGraph(3), ge::PARAM_INVALID);
+  EXPECT_EQ(session_->BuildGraph(3, std::vector<ge::Tensor>{}), ge::FAILED);
 }
 
 TEST_F(Session, NoMemoryIsNeededWhereNoneIsUsed) {
@@ -511,11 +566,6 @@ TEST_F(Session, WhatIsNotSupportedSaysSo) {
   EXPECT_NE(session_->RunGraphDistribute(1, spread, spread), ge::SUCCESS);
   EXPECT_NE(session_->ShardGraphsToFile(), ge::SUCCESS);
   EXPECT_NE(session_->SaveGraphsToPb("x"), ge::SUCCESS);
-  EXPECT_NE(session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_P2P, nullptr, 0),
-            ge::SUCCESS);
-  EXPECT_EQ(
-      session_->SetGraphFixedFeatureMemoryBaseWithType(1, ge::MemoryType::MEMORY_TYPE_DEFAULT, nullptr, 0),
-      ge::SUCCESS);
 }
 
 TEST_F(Session, SeveralThreadsAndSessionsRunAtOnce) {
