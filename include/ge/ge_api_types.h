@@ -20,7 +20,7 @@ constexpr const char* PRECISION_MODE = "ge.exec.precision_mode";
 constexpr const char* SOC_VERSION = "ge.socVersion";
 constexpr const char* INPUT_SHAPE = "ge.inputShape";
 
-// Names of options for aclgrphBuildInitialize and aclgrphBuildModel.
+// Names of options for aclgrphBuildInitialize, aclgrphBuildModel and the parsers.
 namespace ir_option {
 constexpr const char* SOC_VERSION = "ge.socVersion";
 constexpr const char* PRECISION_MODE = "ge.exec.precision_mode";
@@ -49,6 +49,28 @@ constexpr const char* OP_DEBUG_LEVEL = "ge.opDebugLevel";
 constexpr const char* EXTERNAL_WEIGHT = "ge.externalWeight";
 constexpr const char* SHAPE_GENERALIZED_BUILD_MODE = "ge.shape_generalized_build_mode";
 constexpr const char* PERFORMANCE_MODE = "ge.performance_mode";
+constexpr const char* DYNAMIC_BATCH_SIZE = "ge.dynamicBatchSize";
+constexpr const char* DYNAMIC_IMAGE_SIZE = "ge.dynamicImageSize";
+constexpr const char* DYNAMIC_DIMS = "ge.dynamicDims";
+constexpr const char* OUT_NODES = "ge.outputNodeName";
+constexpr const char* OUTPUT_TYPE = "ge.outputDatatype";
+constexpr const char* OP_NAME_MAP = "op_name_map";
+constexpr const char* EXEC_DISABLE_REUSED_MEMORY = "ge.exec.disableReuseMemory";
+constexpr const char* AUTO_TUNE_MODE = "ge.autoTuneMode";
+constexpr const char* AICORE_NUM = "ge.aicoreNum";
+constexpr const char* FUSION_SWITCH_FILE = "ge.fusionSwitchFile";
+constexpr const char* ENABLE_SMALL_CHANNEL = "ge.enableSmallChannel";
+constexpr const char* MDL_BANK_PATH = "ge.mdl_bank_path";
+constexpr const char* OP_BANK_PATH = "ge.op_bank_path";
+constexpr const char* CUSTOMIZE_DTYPES = "ge.customizeDtypes";
+constexpr const char* BUILD_INNER_MODEL = "ge.build_inner_model";
+constexpr const char* ATOMIC_CLEAN_POLICY = "ge.exec.atomicCleanPolicy";
+// Of the parsers, with OUT_NODES and INPUT_FP16_NODES.
+constexpr const char* OUTPUT = "output";
+constexpr const char* IS_INPUT_ADJUST_HW_LAYOUT = "is_input_adjust_hw_layout";
+constexpr const char* IS_OUTPUT_ADJUST_HW_LAYOUT = "is_output_adjust_hw_layout";
+constexpr const char* ENABLE_SCOPE_FUSION_PASSES = "enable_scope_fusion_passes";
+constexpr const char* INPUT_DATA_NAMES = "input_data_names";
 }  // namespace ir_option
 
 // What an input of BuildGraph is, without its contents.

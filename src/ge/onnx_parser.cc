@@ -1,15 +1,19 @@
 #include "parser/onnx_parser.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "ge/codes.h"
 #include "ge/graph_impl.h"
 #include "ge/guard.h"
 #include "ge/options.h"
+#include "graph/model_edits.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
+#include "graph/option_table.h"
 
 namespace ge {
 namespace {
@@ -17,20 +21,36 @@ namespace {
 using belay::Fail;
 using namespace belay::graph_interface;  // NOLINT
 
-void Parse(const belay::graph::onnx::ModelData& model, const std::string& folder,
-           const std::map<AscendString, AscendString>& params, Graph& graph) {
-  std::string name;
-  for (const auto& [key, value] : OptionsOf(params)) {
-    if (key != "output") {
-      Fail(kBadArgument, "build-parser-option",
-           "option {} of the ONNX parser is not supported; \"output\" names the graph", key);
-    }
-    name = value;
+constexpr const char* kOutNodes = "ge.outputNodeName";
+constexpr const char* kHalfInputs = "ge.INPUT_NODES_SET_FP16";
+constexpr const char* kName = "output";
+
+// What is for TensorFlow's models, or for the layout of a card, may be said and changes nothing.
+void CheckOption(const std::string& key, const std::string& value) {
+  constexpr std::string_view kNoLayouts[] = {"is_input_adjust_hw_layout", "is_output_adjust_hw_layout"};
+  if (std::ranges::find(kNoLayouts, key) != std::end(kNoLayouts)) {
+    if (belay::graph::Wanted(*belay::graph::FindFlag(key), value).empty()) return;
+    Fail(kBadArgument, "build-parser-option",
+         "option {} of the ONNX parser is '{}'; it is false here: NC1HWC0 is a layout of a card", key, value);
   }
+  constexpr std::string_view kKnown[] = {kOutNodes, kHalfInputs, kName, "enable_scope_fusion_passes",
+                                         "input_data_names"};
+  if (std::ranges::find(kKnown, key) != std::end(kKnown)) return;
+  Fail(kBadArgument, "build-parser-option", "there is no option {} of the ONNX parser", key);
+}
+
+void Parse(belay::graph::onnx::ModelData model, const std::string& folder,
+           const std::map<AscendString, AscendString>& params, Graph& graph) {
+  Options options = OptionsOf(params);
+  for (const auto& [key, value] : options) {
+    if (!value.empty()) CheckOption(key, value);
+  }
+  if (!options[kOutNodes].empty()) belay::graph::ChooseOutputs(model, options[kOutNodes]);
   belay::graph::Graph read = belay::graph::onnx::Import(model, folder);
+  if (!options[kHalfInputs].empty()) belay::graph::TakeHalfInputs(read, options[kHalfInputs]);
   GraphImpl& impl = GraphImpl::Of(graph);
   impl.Adopt(std::move(read));
-  if (!name.empty()) impl.name = name;
+  if (!options[kName].empty()) impl.name = options[kName];
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "graph/aipp/insert.h"
 #include "graph/codes.h"
+#include "graph/model_edits.h"
 #include "graph/option_table.h"
 #include "graph/option_text.h"
 #include "graph/passes/passes.h"
@@ -33,14 +34,6 @@ std::vector<std::vector<int64_t>> ParseGears(std::string_view key, std::string_v
   if (gears.size() > 100) bad("E10036", "has more than a hundred gears");
   if (std::set(gears.begin(), gears.end()).size() != gears.size()) bad("E10039", "has a gear twice");
   return gears;
-}
-
-// What a card's compiler does to the graph that it is given, and atc here does to an ONNX file.
-const char* WhyNot(std::string_view key) {
-  if (key == "ge.outputNodeName") return "it is not supported here; atc has --out_nodes";
-  if (key == "ge.outputDatatype") return "it is not supported here; atc has --output_type";
-  if (key == "ge.INPUT_NODES_SET_FP16") return "it is not supported here; atc has --input_fp16_nodes";
-  return "there is no such option";
 }
 
 std::string_view OptionOf(const BuildOptions& options, const char* key, const char* other = "") {
@@ -123,6 +116,15 @@ std::string WithoutBrackets(std::string_view ranges) {
   return shapes;
 }
 
+// Which outputs the graph has, and in which types its tensors are taken and given.
+void Edit(Graph& graph, const BuildOptions& options) {
+  const std::string chosen(OptionOf(options, "ge.outputNodeName")),
+      type(OptionOf(options, "ge.outputDatatype")), half(OptionOf(options, "ge.INPUT_NODES_SET_FP16"));
+  if (!chosen.empty()) ChooseOutputs(graph, chosen);
+  if (!type.empty()) ConvertOutputs(graph, type, chosen.empty() ? OutNodesOf(graph) : chosen);
+  if (!half.empty()) TakeHalfInputs(graph, half);
+}
+
 }  // namespace
 
 bool IsBuildOption(std::string_view key) { return FindOption(key) != nullptr; }
@@ -130,7 +132,7 @@ bool IsBuildOption(std::string_view key) { return FindOption(key) != nullptr; }
 void CheckBuildOptions(const BuildOptions& options) {
   for (const auto& [key, value] : options) {
     const OptionRow* option = FindOption(key);
-    if (option == nullptr) BadOption(key, value, WhyNot(key));
+    if (option == nullptr) BadOption(key, value, "there is no such option");
     if (value.empty()) continue;  // as if it were not given
     if (const std::string wanted = Wanted(*option, value); !wanted.empty()) {
       Fail(kGraphInvalid, "build-option", "{}: option {} has the value '{}': it must be {}",
@@ -150,6 +152,7 @@ void OptimiseFor(const BuildOptions& options, Graph& specialised) {
 ModelFile BuildModel(const Graph& from, const BuildOptions& options) {
   CheckBuildOptions(options);
   ModelFile file{from, GearsOf(options), options};
+  Edit(file.graph, options);
   SortNodes(file.graph);
   ApplyInputShapes(file.graph, OptionOf(options, "input_shape", "ge.inputShape"));
   ApplyInputShapes(file.graph, WithoutBrackets(OptionOf(options, "input_shape_range")));

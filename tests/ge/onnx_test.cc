@@ -102,14 +102,70 @@ TEST_F(Onnx, AnUnknownOptionIsNamed) {
   ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
   EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{"ge.frob", "1"}}, model), ge::GRAPH_PARAM_INVALID);
   EXPECT_THAT(LastMessage(), HasSubstr("ge.frob"));
-  EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{ge::ir_option::INPUT_FP16_NODES, "x"}}, model),
-            ge::GRAPH_PARAM_INVALID);
-  EXPECT_THAT(LastMessage(), HasSubstr("atc has --input_fp16_nodes"));
   Options global = {{"ge.frob", "1"}};
   EXPECT_EQ(ge::aclgrphBuildInitialize(global), ge::GRAPH_PARAM_INVALID);
   std::string bytes = onnx_builder::SixTimes({2});
   EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{"frob", "1"}}, graph),
             ge::GRAPH_PARAM_INVALID);
+}
+
+// What the compiled graph takes and gives, as "input type: output types".
+std::string TypesIn(const ge::ModelBufferData& model) {
+  aclmdlDesc* desc = aclmdlCreateDesc();
+  EXPECT_EQ(aclmdlGetDescFromMem(desc, model.data.get(), model.length), ACL_SUCCESS) << LastMessage();
+  std::string types = std::to_string(aclmdlGetInputDataType(desc, 0)) + ":";
+  for (size_t i = 0; i < aclmdlGetNumOutputs(desc); ++i)
+    types += " " + std::to_string(aclmdlGetOutputDataType(desc, i));
+  EXPECT_EQ(aclmdlDestroyDesc(desc), ACL_SUCCESS);
+  return types;
+}
+
+TEST_F(Onnx, TheParserChoosesOutputsAndTakesInputsInHalves) {
+  namespace option = ge::ir_option;
+  const std::string bytes = onnx_builder::SixTimes({2});
+  auto parsed = [&](const Options& options) {
+    ge::Graph graph("parsed");
+    EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), options, graph), ge::GRAPH_SUCCESS)
+        << LastMessage();
+    return graph;
+  };
+  const Options all = {{option::OUTPUT, "named"},
+                       {option::INPUT_FP16_NODES, "x"},
+                       {option::OUT_NODES, "y;x"},
+                       {option::IS_INPUT_ADJUST_HW_LAYOUT, "false"},
+                       {option::IS_OUTPUT_ADJUST_HW_LAYOUT, "false,false"},
+                       {option::ENABLE_SCOPE_FUSION_PASSES, "p"},
+                       {option::INPUT_DATA_NAMES, "x"}};
+  ge::Graph graph = parsed(all);
+  ge::AscendString name;
+  ASSERT_EQ(graph.GetName(name), ge::GRAPH_SUCCESS);
+  EXPECT_STREQ(name.GetString(), "named");
+  EXPECT_EQ(TypesIn(Built(graph, {})), "1: 0 0") << "FLOAT16 in, FLOAT out twice";
+  for (const auto& [key, value] : Options{{option::INPUT_FP16_NODES, "none"},
+                                          {option::OUT_NODES, "none:0"},
+                                          {option::IS_INPUT_ADJUST_HW_LAYOUT, "true"},
+                                          {option::IS_OUTPUT_ADJUST_HW_LAYOUT, "true"}}) {
+    EXPECT_EQ(ge::aclgrphParseONNXFromMem(bytes.data(), bytes.size(), {{key, value}}, graph),
+              ge::GRAPH_PARAM_INVALID)
+        << key.GetString();
+    EXPECT_THAT(LastMessage(), HasSubstr(value.GetString()));
+  }
+}
+
+TEST_F(Onnx, TypesOfInputsAndOutputsAreOptionsOfTheCompiler) {
+  namespace option = ge::ir_option;
+  const ge::Graph graph = Parsed(onnx_builder::SixTimes({2}));
+  EXPECT_EQ(TypesIn(Built(graph, {})), "0: 0");
+  EXPECT_EQ(TypesIn(Built(graph, {{option::INPUT_FP16_NODES, "x"}})), "1: 0");
+  EXPECT_EQ(TypesIn(Built(graph, {{option::OUTPUT_TYPE, "FP16"}})), "0: 1");
+  EXPECT_EQ(TypesIn(Built(graph, {{option::OUT_NODES, "x:0"}, {option::OUTPUT_TYPE, "x:0:UINT8"}})), "0: 4");
+  EXPECT_EQ(TypesIn(Built(graph, {{option::INPUT_SHAPE, "x:2"}, {option::OUTPUT_TYPE, "INT8"}})), "0: 2");
+  ge::ModelBufferData model;
+  for (const auto& [key, value] : Options{
+           {option::INPUT_FP16_NODES, "none"}, {option::OUT_NODES, "none:0"}, {option::OUTPUT_TYPE, "FP8"}}) {
+    EXPECT_EQ(ge::aclgrphBuildModel(graph, Options{{key, value}}, model), ge::GRAPH_PARAM_INVALID);
+    EXPECT_THAT(LastMessage(), HasSubstr(value.GetString()));
+  }
 }
 
 TEST_F(Onnx, ImagesArePreprocessedByAnOption) {

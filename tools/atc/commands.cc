@@ -9,11 +9,11 @@
 #include <set>
 #include <string_view>
 
-#include "atc/model_edits.h"
 #include "atc/single_ops.h"
 #include "base/error.h"
 #include "base/whole_file.h"
 #include "graph/build_model.h"
+#include "graph/model_edits.h"
 #include "graph/om/text.h"
 #include "graph/onnx/importer.h"
 #include "graph/onnx/read_model.h"
@@ -73,10 +73,11 @@ graph::Graph ImportModel(const Options& options, const char* file = "model") {
          path.string());
   std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
   graph::onnx::ModelData model = graph::onnx::ReadModelFile(path.string());
-  if (options.Has("out_nodes")) ChooseOutputs(model, options.Get("out_nodes"));
+  if (options.Has("out_nodes")) graph::ChooseOutputs(model, options.Get("out_nodes"));
   graph::Graph graph = graph::onnx::Import(model, folder);
-  if (options.Has("output_type")) ConvertOutputs(graph, options.Get("output_type"), options.Get("out_nodes"));
-  if (options.Has("input_fp16_nodes")) TakeHalfInputs(graph, options.Get("input_fp16_nodes"));
+  if (options.Has("output_type"))
+    graph::ConvertOutputs(graph, options.Get("output_type"), options.Get("out_nodes"));
+  if (options.Has("input_fp16_nodes")) graph::TakeHalfInputs(graph, options.Get("input_fp16_nodes"));
   CheckInputNames(options, graph);
   return graph;
 }

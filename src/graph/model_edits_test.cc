@@ -1,26 +1,20 @@
-#include "atc/model_edits.h"
+#include "graph/model_edits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace atc {
+namespace belay::graph {
 namespace {
 
-using belay::graph::Graph;
-using belay::graph::Node;
-using belay::graph::Port;
-using belay::graph::ValueType;
-using belay::tensor::DType;
 using testing::HasSubstr;
-namespace onnx = belay::graph::onnx;
 
 template <class F>
 std::string EditError(const F& f) {
   try {
     f();
-  } catch (const belay::Error& error) {
+  } catch (const Error& error) {
     return error.sentence();
   }
   return "";
@@ -32,16 +26,17 @@ onnx::ValueData Value(const std::string& name) {
   return value;
 }
 
-onnx::NodeData NodeOf(const std::string& name, const std::string& type, std::vector<std::string> inputs,
-                      std::vector<std::string> outputs) {
+onnx::NodeData NodeNamed(const std::string& name, const std::string& type, std::vector<std::string> inputs,
+                         std::vector<std::string> outputs) {
   return {name, type, "", std::move(inputs), std::move(outputs), {}};
 }
 
 // x -> a: split in "left" and "right"; b:c: "left" -> "y"
-onnx::ModelData Model() {
+onnx::ModelData SplitThenAbs() {
   onnx::ModelData model;
   model.graph.inputs.push_back(Value("x"));
-  model.graph.nodes = {NodeOf("a", "Split", {"x"}, {"left", "right"}), NodeOf("b:c", "Abs", {"left"}, {"y"})};
+  model.graph.nodes = {NodeNamed("a", "Split", {"x"}, {"left", "right"}),
+                       NodeNamed("b:c", "Abs", {"left"}, {"y"})};
   model.graph.outputs.push_back(Value("y"));
   model.graph.outputs[0].dims = {2};
   return model;
@@ -54,7 +49,7 @@ std::vector<std::string> Names(const onnx::ModelData& model) {
 }
 
 TEST(OutNodes, AreOutputsOfNodesOrTensors) {
-  onnx::ModelData model = Model();
+  onnx::ModelData model = SplitThenAbs();
   ChooseOutputs(model, "a:1; b:c:0;left");
   EXPECT_THAT(Names(model), testing::ElementsAre("right", "y", "left"));
   EXPECT_EQ(model.graph.outputs[1].dims, std::vector<int64_t>{2}) << "what is known of an output stays";
@@ -62,7 +57,7 @@ TEST(OutNodes, AreOutputsOfNodesOrTensors) {
 }
 
 TEST(OutNodes, ThatAreNotThereAreNamed) {
-  onnx::ModelData model = Model();
+  onnx::ModelData model = SplitThenAbs();
   EXPECT_THAT(EditError([&] { ChooseOutputs(model, "a:2"); }), HasSubstr("node 'a' has 2 outputs"));
   EXPECT_THAT(EditError([&] { ChooseOutputs(model, "d:0"); }), HasSubstr("'d:0'"));
   EXPECT_THAT(EditError([&] { ChooseOutputs(model, "none"); }), HasSubstr("no tensor of this name"));
@@ -70,7 +65,7 @@ TEST(OutNodes, ThatAreNotThereAreNamed) {
 
 Graph TwoOutputs() {
   Graph graph;
-  ValueType floats{DType::kF32, belay::tensor::Format::kND, true, {2}};
+  ValueType floats{DType::kF32, Format::kND, true, {2}};
   int x = graph.AddInput("x", floats);
   int abs = graph.Add({.name = "abs", .type = "Abs", .inputs = {{x, 0}}});
   graph.outputs = {{{abs, 0}, "y", floats}, {{x, 0}, "z", floats}};
@@ -101,8 +96,21 @@ TEST(OutputType, OfOneOutputNeedsOutNodes) {
   EXPECT_EQ(graph.outputs[0].declared.dtype, DType::kF32);
   EXPECT_EQ(graph.outputs[1].declared.dtype, DType::kU8);
   EXPECT_THAT(EditError([&] { ConvertOutputs(graph, "x:0:UINT8", ""); }),
-              HasSubstr("'x:0', which --out_nodes does not name"));
+              HasSubstr("'x:0', which out_nodes does not name"));
   EXPECT_THAT(EditError([&] { ConvertOutputs(graph, "FP8", ""); }), HasSubstr("the type 'FP8'"));
+}
+
+TEST(OutNodes, OfAGraphAreOutputsOfItsNodes) {
+  Graph graph = TwoOutputs();
+  EXPECT_EQ(OutNodesOf(graph), "abs:0;x:0;");
+  ChooseOutputs(graph, "x:0");
+  ASSERT_EQ(graph.outputs.size(), 1u);
+  EXPECT_EQ(graph.outputs[0].name, "z") << "what is known of an output stays";
+  ChooseOutputs(graph, "abs:0; x:0");
+  ASSERT_EQ(graph.outputs.size(), 2u);
+  EXPECT_EQ(graph.outputs[0].port, (Port{1, 0}));
+  for (const char* none : {"abs:1", "none:0", "abs", "y"})
+    EXPECT_THAT(EditError([&] { ChooseOutputs(graph, none); }), HasSubstr(none));
 }
 
 TEST(HalfInputs, AreConvertedForAllWhoReadThem) {
@@ -118,4 +126,4 @@ TEST(HalfInputs, AreConvertedForAllWhoReadThem) {
 }
 
 }  // namespace
-}  // namespace atc
+}  // namespace belay::graph

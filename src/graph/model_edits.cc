@@ -1,4 +1,4 @@
-#include "atc/model_edits.h"
+#include "graph/model_edits.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,26 +6,21 @@
 #include <vector>
 
 #include "base/error.h"
+#include "graph/codes.h"
+#include "graph/option_text.h"
 
-namespace atc {
+namespace belay::graph {
 namespace {
 
-using belay::Fail;
-using belay::tensor::DType;
-namespace graph = belay::graph;
-namespace onnx = belay::graph::onnx;
-
-std::vector<std::string> Split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(';', begin), text.size());
-    std::string part = text.substr(begin, end - begin);
-    part.erase(0, part.find_first_not_of(' '));
-    part.erase(part.find_last_not_of(' ') + 1);
-    if (!part.empty()) parts.push_back(std::move(part));
-    begin = end + 1;
+std::vector<std::string> NamesIn(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::string_view part : SplitFilled(text, ';')) {
+    std::string name(part);
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    if (!name.empty()) names.push_back(std::move(name));
   }
-  return parts;
+  return names;
 }
 
 // "conv1:0" as its name and number. Names may hold colons as well: the number is what stands behind
@@ -56,13 +51,13 @@ std::string TensorOf(const onnx::GraphData& data, const std::string& what) {
       if (place->second < node.outputs.size() && !node.outputs[place->second].empty()) {
         return node.outputs[place->second];
       }
-      Fail(100000, "atc-out-nodes", "E10001: --out_nodes names '{}', but node '{}' has {} outputs", what,
-           node.name, node.outputs.size());
+      Fail(kGraphInvalid, "build-out-nodes", "E10001: out_nodes names '{}', but node '{}' has {} outputs",
+           what, node.name, node.outputs.size());
     }
   }
   if (HasTensor(data, what)) return what;
-  Fail(100000, "atc-out-nodes",
-       "E10001: --out_nodes names '{}', but the model has no such node and output, and no tensor "
+  Fail(kGraphInvalid, "build-out-nodes",
+       "E10001: out_nodes names '{}', but the model has no such node and output, and no tensor "
        "of this name; write "
        "\"node_name1:0;node_name2:1\"",
        what);
@@ -76,19 +71,19 @@ DType TypeOfName(const std::string& name) {
   for (const auto& [known, type] : kTypes) {
     if (name == known) return type;
   }
-  Fail(100000, "atc-output-type",
-       "E10001: --output_type names the type '{}'; possible are FP32, FP16, DOUBLE, and INT and "
+  Fail(kGraphInvalid, "build-output-type",
+       "E10001: output_type names the type '{}'; possible are FP32, FP16, DOUBLE, and INT and "
        "UINT of 8, 16, 32 and 64",
        name);
 }
 
-int AddCast(graph::Graph& graph, graph::Port from, const std::string& name, DType to) {
-  graph::Node cast{.name = name, .type = "Cast", .inputs = {from}};
+int AddCast(Graph& graph, Port from, const std::string& name, DType to) {
+  Node cast{.name = name, .type = "Cast", .inputs = {from}};
   cast.attributes["dst_type"] = to;
   return graph.Add(std::move(cast));
 }
 
-void ConvertOutput(graph::Graph& graph, graph::GraphOutput& output, DType to) {
+void ConvertOutput(Graph& graph, GraphOutput& output, DType to) {
   if (output.declared.dtype == to) return;
   output.port = {AddCast(graph, output.port, output.name + "_as_output", to), 0};
   output.declared.dtype = to;
@@ -98,7 +93,7 @@ void ConvertOutput(graph::Graph& graph, graph::GraphOutput& output, DType to) {
 
 void ChooseOutputs(onnx::ModelData& model, const std::string& out_nodes) {
   std::vector<onnx::ValueData> outputs;
-  for (const std::string& what : Split(out_nodes)) {
+  for (const std::string& what : NamesIn(out_nodes)) {
     onnx::ValueData output;
     output.name = TensorOf(model.graph, what);
     auto declared = std::find_if(model.graph.outputs.begin(), model.graph.outputs.end(),
@@ -108,19 +103,49 @@ void ChooseOutputs(onnx::ModelData& model, const std::string& out_nodes) {
   model.graph.outputs = std::move(outputs);
 }
 
-void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const std::string& out_nodes) {
+void ChooseOutputs(Graph& graph, const std::string& out_nodes) {
+  std::vector<GraphOutput> outputs;
+  for (const std::string& what : NamesIn(out_nodes)) {
+    const auto place = NodeAndNumber(what);
+    const auto node = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                   [&](const Node& n) { return place && n.name == place->first; });
+    if (node == graph.nodes.end() || place->second >= static_cast<size_t>(node->outputs)) {
+      Fail(kGraphInvalid, "build-out-nodes",
+           "E10001: out_nodes names '{}', but the graph has no such node and output; write "
+           "\"node_name1:0;node_name2:1\"",
+           what);
+    }
+    const Port port{static_cast<int>(node - graph.nodes.begin()), static_cast<int>(place->second)};
+    auto declared = std::find_if(graph.outputs.begin(), graph.outputs.end(),
+                                 [&](const GraphOutput& other) { return other.port == port; });
+    outputs.push_back(declared == graph.outputs.end() ? GraphOutput{port, what} : *declared);
+  }
+  graph.outputs = std::move(outputs);
+}
+
+std::string OutNodesOf(const Graph& graph) {
+  std::string names;
+  for (const GraphOutput& output : graph.outputs) {
+    names +=
+        graph.nodes[static_cast<size_t>(output.port.node)].name + ":" + std::to_string(output.port.output);
+    names += ';';
+  }
+  return names;
+}
+
+void ConvertOutputs(Graph& graph, const std::string& output_type, const std::string& out_nodes) {
   if (output_type.find(':') == std::string::npos) {
-    for (graph::GraphOutput& output : graph.outputs) ConvertOutput(graph, output, TypeOfName(output_type));
+    for (GraphOutput& output : graph.outputs) ConvertOutput(graph, output, TypeOfName(output_type));
     return;
   }
-  std::vector<std::string> chosen = Split(out_nodes);
-  for (const std::string& entry : Split(output_type)) {
+  std::vector<std::string> chosen = NamesIn(out_nodes);
+  for (const std::string& entry : NamesIn(output_type)) {
     size_t colon = entry.rfind(':');
     std::string place = entry.substr(0, colon);
     auto it = std::find(chosen.begin(), chosen.end(), place);
     if (it == chosen.end()) {
-      Fail(100000, "atc-output-type",
-           "E10001: --output_type gives a type for '{}', which --out_nodes does not name; name it "
+      Fail(kGraphInvalid, "build-output-type",
+           "E10001: output_type gives a type for '{}', which out_nodes does not name; name it "
            "in both",
            place);
     }
@@ -130,26 +155,26 @@ void ConvertOutputs(graph::Graph& graph, const std::string& output_type, const s
   }
 }
 
-void TakeHalfInputs(graph::Graph& graph, const std::string& names) {
-  for (const std::string& name : Split(names)) {
+void TakeHalfInputs(Graph& graph, const std::string& names) {
+  for (const std::string& name : NamesIn(names)) {
     const int place = graph.FindInput(name);
     if (place < 0) {
-      Fail(100000, "atc-input-fp16", "E10001: --input_fp16_nodes names '{}', but the model has no such input",
-           name);
+      Fail(kGraphInvalid, "build-input-fp16",
+           "E10001: input_fp16_nodes names '{}', but the model has no such input", name);
     }
     const int input = graph.inputs[static_cast<size_t>(place)];
-    graph::Port from{input, 0};
+    Port from{input, 0};
     size_t before = graph.nodes.size();
-    graph::ValueType& type = graph.nodes[static_cast<size_t>(input)].types[0];
+    ValueType& type = graph.nodes[static_cast<size_t>(input)].types[0];
     DType used = type.dtype;
     type.dtype = DType::kF16;
-    graph::Port converted{AddCast(graph, from, name + "_from_fp16", used), 0};
+    Port converted{AddCast(graph, from, name + "_from_fp16", used), 0};
     for (size_t n = 0; n < before; ++n)
       std::replace(graph.nodes[n].inputs.begin(), graph.nodes[n].inputs.end(), from, converted);
-    for (graph::GraphOutput& output : graph.outputs) {
+    for (GraphOutput& output : graph.outputs) {
       if (output.port == from) output.port = converted;
     }
   }
 }
 
-}  // namespace atc
+}  // namespace belay::graph
