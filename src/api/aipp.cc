@@ -3,7 +3,9 @@
 #include "graph/aipp/parameters.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "acl/acl_mdl.h"
 #include "api/convert.h"
@@ -42,6 +44,14 @@ template <class T>
 T Within(T value, T least, T most, const char* name) {
   if (value >= least && value <= most) return value;
   Fail(codes::kInvalidParam, "aipp-value", "{} is {}; it is from {} to {}", name, value, least, most);
+}
+
+// One value for each channel.
+template <class T>
+std::array<T, 4> Channels(const std::array<T, 4>& values, T least, T most, const char* name) {
+  for (size_t i = 0; i < values.size(); ++i)
+    Within(values[i], least, most, (name + std::to_string(i)).c_str());
+  return values;
 }
 
 size_t InputAt(const Model& model, size_t index) {
@@ -200,27 +210,34 @@ void aclmdlSetAIPPPaddingParams(AippParameters& parameters, int8_t paddingSwitch
                                 uint64_t batchIndex) {
   constexpr int32_t kMostPadding = 32;
   ImageRegion& region = RegionAt(parameters, batchIndex);
-  region.padding = Switch(paddingSwitch, "paddingSwitch");
-  region.top = Within(paddingSizeTop, 0, kMostPadding, "paddingSizeTop");
-  region.bottom = Within(paddingSizeBottom, 0, kMostPadding, "paddingSizeBottom");
-  region.left = Within(paddingSizeLeft, 0, kMostPadding, "paddingSizeLeft");
-  region.right = Within(paddingSizeRight, 0, kMostPadding, "paddingSizeRight");
+  const bool pad = Switch(paddingSwitch, "paddingSwitch");
+  if (pad) {  // else they have no meaning
+    Within(paddingSizeTop, 0, kMostPadding, "paddingSizeTop");
+    Within(paddingSizeBottom, 0, kMostPadding, "paddingSizeBottom");
+    Within(paddingSizeLeft, 0, kMostPadding, "paddingSizeLeft");
+    Within(paddingSizeRight, 0, kMostPadding, "paddingSizeRight");
+  }
+  region.padding = pad;
+  region.top = paddingSizeTop, region.bottom = paddingSizeBottom;
+  region.left = paddingSizeLeft, region.right = paddingSizeRight;
 }
 void aclmdlSetAIPPDtcPixelMean(AippParameters& parameters, int16_t dtcPixelMeanChn0, int16_t dtcPixelMeanChn1,
                                int16_t dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).mean = {dtcPixelMeanChn0, dtcPixelMeanChn1, dtcPixelMeanChn2,
-                                           dtcPixelMeanChn3};
+  RegionAt(parameters, batchIndex).mean = Channels<int32_t>(
+      {dtcPixelMeanChn0, dtcPixelMeanChn1, dtcPixelMeanChn2, dtcPixelMeanChn3}, 0, 255, "dtcPixelMeanChn");
 }
 void aclmdlSetAIPPDtcPixelMin(AippParameters& parameters, float dtcPixelMinChn0, float dtcPixelMinChn1,
                               float dtcPixelMinChn2, float dtcPixelMinChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).least = {dtcPixelMinChn0, dtcPixelMinChn1, dtcPixelMinChn2,
-                                            dtcPixelMinChn3};
+  RegionAt(parameters, batchIndex).least = Channels<float>(
+      {dtcPixelMinChn0, dtcPixelMinChn1, dtcPixelMinChn2, dtcPixelMinChn3}, 0, 255, "dtcPixelMinChn");
 }
 void aclmdlSetAIPPPixelVarReci(AippParameters& parameters, float dtcPixelVarReciChn0,
                                float dtcPixelVarReciChn1, float dtcPixelVarReciChn2,
                                float dtcPixelVarReciChn3, uint64_t batchIndex) {
-  RegionAt(parameters, batchIndex).factor = {dtcPixelVarReciChn0, dtcPixelVarReciChn1, dtcPixelVarReciChn2,
-                                             dtcPixelVarReciChn3};
+  constexpr float kMostHalf = 65504;
+  RegionAt(parameters, batchIndex).factor =
+      Channels<float>({dtcPixelVarReciChn0, dtcPixelVarReciChn1, dtcPixelVarReciChn2, dtcPixelVarReciChn3},
+                      -kMostHalf, kMostHalf, "dtcPixelVarReciChn");
 }
 
 void aclmdlSetInputAIPP(uint32_t modelId, graph::Dataset& dataset, size_t index,

@@ -178,6 +178,10 @@ int64_t HeightAfter(const ImageSource& source, const ImageRegion& region) {
          (region.padding ? int64_t{region.top} + region.bottom : 0);
 }
 
+namespace {
+constexpr int64_t kWidestPadded = 1080;
+}  // namespace
+
 std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& region, int64_t channels,
                                   int64_t h, int64_t w) {
   auto format = static_cast<int>(source.format);
@@ -208,6 +212,8 @@ std::optional<std::string> WhyNot(const ImageSource& source, const ImageRegion& 
   }
   if (region.padding && (region.left < 0 || region.right < 0 || region.top < 0 || region.bottom < 0))
     return "padding is negative";
+  if (region.padding && w > kWidestPadded)
+    return fmt::format("the network takes images {} wide; with padding {} is the most", w, kWidestPadded);
   if (WidthAfter(source, region) == w && HeightAfter(source, region) == h) return std::nullopt;
   return fmt::format("the image becomes {} x {} (width x height), but the network takes {} x {}",
                      WidthAfter(source, region), HeightAfter(source, region), w, h);

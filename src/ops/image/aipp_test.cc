@@ -319,6 +319,10 @@ TEST(Aipp, SaysWhatDoesNotFit) {
       "")
       << "outside";
   EXPECT_NE(reason([](ImageSource&, ImageRegion& r) { r = {.padding = true, .left = -1, .right = 1}; }), "");
+  const ImageSource wide{.format = ImageFormat::kRgb888, .w = 1079, .h = 2};
+  EXPECT_EQ(WhyNot(wide, {.padding = true, .right = 1}, 3, 2, 1080), std::nullopt);
+  EXPECT_NE(WhyNot(wide, {.padding = true, .left = 1, .right = 1}, 3, 2, 1081), std::nullopt)
+      << "1,080 at most";
   EXPECT_NE(
       reason([](ImageSource& s, ImageRegion&) { s.format = ImageFormat::kYuv400, s.convert = true; }, 1), "");
 }

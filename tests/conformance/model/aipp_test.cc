@@ -323,9 +323,17 @@ TEST_F(AippModel, RefusesBadValues) {
   EXPECT_EQ(aclmdlSetAIPPCropParams(p.get, 1, 0, 0, 2, 2, 1), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPPaddingParams(p.get, 1, 33, 0, 0, 0, 0), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPPaddingParams(p.get, 1, 0, 0, 0, 0, 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPPaddingParams(p.get, 0, -1, 33, -1, 33, 0), ACL_SUCCESS) << "not looked at";
   EXPECT_EQ(aclmdlSetAIPPDtcPixelMean(p.get, 0, 0, 0, 0, 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPDtcPixelMean(p.get, 0, 256, 0, 0, 0), ACL_ERROR_INVALID_PARAM) << "0 to 255";
+  EXPECT_THAT(LastMessage(), testing::HasSubstr("dtcPixelMeanChn1"));
+  EXPECT_EQ(aclmdlSetAIPPDtcPixelMean(p.get, -1, 0, 0, 0, 0), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPDtcPixelMin(p.get, 0, 0, 0, 0, 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPDtcPixelMin(p.get, 0, 0, -0.5f, 0, 0), ACL_ERROR_INVALID_PARAM) << "0 to 255";
+  EXPECT_EQ(aclmdlSetAIPPDtcPixelMin(p.get, 0, 0, 0, NAN, 0), ACL_ERROR_INVALID_PARAM);
   EXPECT_EQ(aclmdlSetAIPPPixelVarReci(p.get, 0, 0, 0, 0, 1), ACL_ERROR_INVALID_PARAM);
+  EXPECT_EQ(aclmdlSetAIPPPixelVarReci(p.get, 1, 1, 1, 65505, 0), ACL_ERROR_INVALID_PARAM) << "to 65504";
+  EXPECT_EQ(aclmdlSetAIPPPixelVarReci(p.get, -65504, 1, 1, 65504, 0), ACL_SUCCESS);
   aclmdlAIPP* gone = aclmdlCreateAIPP(1);
   ASSERT_EQ(aclmdlDestroyAIPP(gone), ACL_SUCCESS);
   EXPECT_EQ(aclmdlDestroyAIPP(gone), 107017u);
