@@ -645,32 +645,39 @@ aclError aclmdlSetAIPPCropParams(
     int32_t cropSizeW, int32_t cropSizeH, uint64_t batchIndex);
 
 /**
- * The pixels that are put around image batchIndex, 0 to 32 a side.
+ * The pixels that are put around image batchIndex, 0 to 32 a side; what the network takes is then
+ * at most 1,080 wide. With paddingSwitch 0 they are not looked at.
  * Errors: 100000: no such image, paddingSwitch is neither 0 nor 1, or a width is not 0 to 32.
+ * Page: aclcppdevg_03_1421
  */
 aclError aclmdlSetAIPPPaddingParams(
     aclmdlAIPP *aippParmsSet, int8_t paddingSwitch, int32_t paddingSizeTop, int32_t
     paddingSizeBottom, int32_t paddingSizeLeft, int32_t paddingSizeRight, uint64_t batchIndex);
 
 /**
- * What is taken off the channels of image batchIndex.
- * Errors: 100000: no such image.
+ * What is taken off the channels of image batchIndex, 0 to 255.
+ * Errors: 100000: no such image, or a value beyond these.
+ * Page: aclcppdevg_03_1422
  */
 aclError aclmdlSetAIPPDtcPixelMean(
     aclmdlAIPP *aippParmsSet, int16_t dtcPixelMeanChn0, int16_t dtcPixelMeanChn1, int16_t
     dtcPixelMeanChn2, int16_t dtcPixelMeanChn3, uint64_t batchIndex);
 
 /**
- * What is taken off the channels of image batchIndex besides, after aclmdlSetAIPPDtcPixelMean.
- * Errors: 100000: no such image.
+ * What is taken off the channels of image batchIndex besides, after aclmdlSetAIPPDtcPixelMean, 0 to
+ * 255.
+ * Errors: 100000: no such image, or a value beyond these.
+ * Page: aclcppdevg_03_1423
  */
 aclError aclmdlSetAIPPDtcPixelMin(
     aclmdlAIPP *aippParmsSet, float dtcPixelMinChn0, float dtcPixelMinChn1, float dtcPixelMinChn2,
     float dtcPixelMinChn3, uint64_t batchIndex);
 
 /**
- * What the channels of image batchIndex are multiplied by after both were taken off.
- * Errors: 100000: no such image.
+ * What the channels of image batchIndex are multiplied by after both were taken off, -65504 to
+ * 65504.
+ * Errors: 100000: no such image, or a value beyond these.
+ * Page: aclcppdevg_03_1424
  */
 aclError aclmdlSetAIPPPixelVarReci(
     aclmdlAIPP *aippParmsSet, float dtcPixelVarReciChn0, float dtcPixelVarReciChn1, float

@@ -106,16 +106,15 @@ aclError aclopSetCompileFlag(aclOpCompileFlag flag);
  */
 aclError aclSetCompileopt(aclCompileOpt opt, const char *value);
 
-/**
- * The bytes of the value of an option with the zero at its end; 0 when none was set, and when there
- * is no such option.
- */
+/** The bytes of the value of an option with the zero at its end; 0 when there is no such option. */
 size_t aclGetCompileoptSize(aclCompileOpt opt);
 
 /**
  * Copies the value of an option, with the zero at its end, to value, which has room for length
- * bytes.
+ * bytes. One that was not set has its default: allow_fp32_to_fp16 for ACL_PRECISION_MODE, disable
+ * for ACL_OP_JIT_COMPILE, and an empty text where no page has one.
  * Errors: 100000: no such option, or length is too small.
+ * Page: aclcppdevg_03_0026
  */
 aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length);
 

@@ -1440,8 +1440,9 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
 
 /**
  * As aclrtHostRegister with ACL_HOST_REG_ bits; aclrtHostGetDevicePointer gives the address.
- * Errors: 100000: unknown flag; or as for aclrtHostRegister; 207000: ACL_HOST_REG_IOMEMORY or
- * _READONLY.
+ * ACL_HOST_REG_PINNED is for memory that is not pinned.
+ * Errors: 100000: unknown flag; memory of aclrtMallocHost with ACL_HOST_REG_PINNED; or as for
+ * aclrtHostRegister; 207000: ACL_HOST_REG_IOMEMORY or _READONLY.
  * Page: aclcppdevg_03_2128
  */
 aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);

@@ -199,6 +199,13 @@ void aclrtHostRegisterV2(void* ptr, uint64_t size, uint32_t flag) {
     Fail(kNotSupported, "register-type",
          "flag is {:#x}; ACL_HOST_REG_IOMEMORY and ACL_HOST_REG_READONLY are reserved", flag);
   }
+  if (const rt::MemoryRange range = rt::Lookup(ptr); (flag & ACL_HOST_REG_PINNED) != 0 && range.live &&
+                                                     range.kind == rt::MemoryKind::kPinned &&
+                                                     rt::FindRegistered(ptr).bytes == 0) {
+    Fail(kBadArgument, "register-pinned",
+         "ptr is {}, which is pinned already; ACL_HOST_REG_PINNED is for memory of malloc and its like",
+         rt::DescribeAddress(ptr));
+  }
   rt::RegisterHost(ptr, size, flag);
 }
 

@@ -228,11 +228,22 @@ SingleOp CastOp(const TensorDesc& from, const TensorDesc& to) {
 
 struct CompileOptions {
   std::mutex lock;
-  // Operators are not compiled when they are called; torch_npu asks for this, and calls aclnn functions when
-  // it is so.
-  std::map<int, std::string> values{{ACL_OP_JIT_COMPILE, "disable"}};
+  std::map<int, std::string> values;
 };
 CompileOptions& TheCompileOptions() { return PerProcess<CompileOptions>::Get(); }
+
+// As it was set, or the default; empty where no page names one.
+std::string ValueOf(aclCompileOpt opt) {
+  {
+    std::lock_guard guard(TheCompileOptions().lock);
+    auto it = TheCompileOptions().values.find(opt);
+    if (it != TheCompileOptions().values.end() && !it->second.empty()) return it->second;
+  }
+  // Operators are not compiled when they are called; torch_npu asks for this, and calls aclnn functions when
+  // it is so.
+  if (opt == ACL_OP_JIT_COMPILE) return "disable";
+  return opt == ACL_PRECISION_MODE ? "allow_fp32_to_fp16" : "";
+}
 
 const graph::OptionRow& CheckedOption(aclCompileOpt opt) {
   if (const graph::OptionRow* row = graph::FindCompileOption(opt)) return *row;
@@ -404,14 +415,11 @@ void aclSetCompileopt(aclCompileOpt opt, const char* value) {
   TheCompileOptions().values[opt] = value;
 }
 size_t aclGetCompileoptSize(aclCompileOpt opt) {
-  std::lock_guard guard(TheCompileOptions().lock);
-  auto it = TheCompileOptions().values.find(opt);
-  return it == TheCompileOptions().values.end() ? 0 : it->second.size() + 1;
+  return graph::FindCompileOption(opt) == nullptr ? 0 : ValueOf(opt).size() + 1;
 }
 void aclGetCompileopt(aclCompileOpt opt, char* value, size_t length) {
   CheckedOption(opt);
-  std::lock_guard guard(TheCompileOptions().lock);
-  const std::string& text = TheCompileOptions().values[opt];
+  const std::string text = ValueOf(opt);
   if (length < text.size() + 1)
     Fail(codes::kInvalidParam, "op-compile-option-size", "length is {}; the value needs {}", length,
          text.size() + 1);

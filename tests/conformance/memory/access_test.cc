@@ -88,6 +88,19 @@ TEST_F(Access, RegistrationIsChecked) {
   EXPECT_EQ(aclrtHostUnregister(host_), kOk);
 }
 
+TEST_F(Access, MemoryThatIsPinnedIsNotRegisteredToBePinned) {
+  void *pinned = nullptr, *there = nullptr;
+  ASSERT_EQ(aclrtMallocHost(&pinned, kBytes + 4096), kOk);
+  void* page = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(pinned) + 4095) & ~uintptr_t{4095});
+  EXPECT_EQ(aclrtHostRegisterV2(page, 4096, ACL_HOST_REG_PINNED), kBadArgument);
+  EXPECT_THAT(LastMessage(), HasSubstr("pinned already"));
+  EXPECT_EQ(aclrtHostRegisterV2(page, 4096, ACL_HOST_REG_PINNED | ACL_HOST_REG_MAPPED), kBadArgument);
+  ASSERT_EQ(aclrtHostRegisterV2(page, 4096, ACL_HOST_REG_MAPPED), kOk);
+  EXPECT_EQ(aclrtHostGetDevicePointer(page, &there, 0), kOk);
+  EXPECT_EQ(aclrtHostUnregister(page), kOk);
+  EXPECT_EQ(aclrtFreeHost(pinned), kOk);
+}
+
 // --- values
 
 TEST_F(Access, RegisteringWhatIsNotMappedIsRefused) {

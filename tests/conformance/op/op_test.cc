@@ -447,11 +447,20 @@ TEST_F(Op, OptionsAreKept) {
   EXPECT_EQ(aclGetCompileoptSize(ACL_OP_JIT_COMPILE), 8u);
   ASSERT_EQ(aclGetCompileopt(ACL_OP_JIT_COMPILE, text, sizeof text), ACL_SUCCESS);
   EXPECT_STREQ(text, "disable") << "of what a process has not set";
-  ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "allow_fp32_to_fp16"), ACL_SUCCESS);
   EXPECT_EQ(aclGetCompileoptSize(ACL_PRECISION_MODE), 19u);
   EXPECT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, 18), ACL_ERROR_INVALID_PARAM);
   ASSERT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, sizeof text), ACL_SUCCESS);
-  EXPECT_STREQ(text, "allow_fp32_to_fp16");
+  EXPECT_STREQ(text, "allow_fp32_to_fp16") << "the default";
+  EXPECT_EQ(aclGetCompileoptSize(ACL_AICORE_NUM), 1u) << "no page has a default";
+  ASSERT_EQ(aclGetCompileopt(ACL_AICORE_NUM, text, aclGetCompileoptSize(ACL_AICORE_NUM)), ACL_SUCCESS);
+  EXPECT_STREQ(text, "");
+  ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, "force_fp32"), ACL_SUCCESS);
+  EXPECT_EQ(aclGetCompileoptSize(ACL_PRECISION_MODE), 11u);
+  ASSERT_EQ(aclGetCompileopt(ACL_PRECISION_MODE, text, sizeof text), ACL_SUCCESS);
+  EXPECT_STREQ(text, "force_fp32");
+  ASSERT_EQ(aclSetCompileopt(ACL_PRECISION_MODE, ""), ACL_SUCCESS);
+  EXPECT_EQ(aclGetCompileoptSize(ACL_PRECISION_MODE), 19u) << "as if it were not set";
+  EXPECT_EQ(aclGetCompileoptSize(static_cast<aclCompileOpt>(99)), 0u);
   EXPECT_EQ(aclSetCompileopt(static_cast<aclCompileOpt>(99), "1"), ACL_ERROR_INVALID_PARAM);
 }
 
