@@ -42,8 +42,9 @@ Texts& Mine() {
   return *t_texts;
 }
 
-// Functions of sessions tell less than those of graphs, by their pages.
-uint32_t SessionStatusOf(std::string_view function, int code, std::string_view id) {
+// Functions of sessions and of a graph tell less than those that compile one, by their pages.
+uint32_t StatusGivenBy(std::string_view function, int code, std::string_view id) {
+  if (function.starts_with("Graph::")) return ge::GRAPH_FAILED;
   const bool argument = code == kBadArgument || id.starts_with("build-");
   if (!function.starts_with("GE") && !function.starts_with("Session"))
     return argument ? ge::GRAPH_PARAM_INVALID : ge::GRAPH_FAILED;
@@ -60,7 +61,7 @@ uint32_t Report(const char* function, int code, const char* id, std::string_view
     // No memory for the text: the status must do, and not tell of the error before.
     if (t_texts != nullptr) t_texts->error.clear();
   }
-  return SessionStatusOf(function, code, std::string_view(id));
+  return StatusGivenBy(function, code, std::string_view(id));
 }
 
 const char* NameOf(uint32_t status) {

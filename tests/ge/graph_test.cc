@@ -192,8 +192,8 @@ TEST(GeGraph, IsFilledFromItsInputs) {
 TEST(GeGraph, OperatorsAreAddedOnce) {
   ge::Graph graph("g");
   EXPECT_EQ(graph.AddOp(Input("x", {1})), ge::GRAPH_SUCCESS);
-  EXPECT_NE(graph.AddOp(Input("x", {1})), ge::GRAPH_SUCCESS);
-  EXPECT_NE(graph.AddOp(ge::Operator()), ge::GRAPH_SUCCESS);
+  EXPECT_EQ(graph.AddOp(Input("x", {1})), ge::GRAPH_FAILED);
+  EXPECT_EQ(graph.AddOp(ge::Operator()), ge::GRAPH_FAILED);
 }
 
 TEST(GeGraph, NodesCanBeLookedAt) {

@@ -42,7 +42,7 @@ shows half.om ' output +middle +f16 \[2, 3\]'
 compile --model=branches.onnx --output=mixed --out_nodes="node_y:0;node_middle:0" --output_type="node_middle:0:INT32" || say "one type"
 shows mixed.om ' output +y +f32 '
 shows mixed.om ' output +middle +i32 '
-fails 'which --out_nodes does not name' --model=branches.onnx --output=mixed --output_type="node_middle:0:INT32"
+fails 'which out_nodes does not name' --model=branches.onnx --output=mixed --output_type="node_middle:0:INT32"
 echo node_left >list.cfg
 compile --model=branches.onnx --output=kept --keep_dtype=list.cfg || say "keep_dtype"
 atc --mode=1 --om=kept.om --json=kept.json >out.txt 2>&1 && grep -q keep_dtype kept.json || say "keep_dtype of an operator"
