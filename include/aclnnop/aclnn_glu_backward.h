@@ -25,7 +25,7 @@ extern "C" {
 /**
  * out = the gradient of self, one half of which along dim is multiplied by the sigmoid of the
  * other. Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32,
- * f16 and bf16.
+ * f16, bf16 and f64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -24,8 +24,8 @@ extern "C" {
 
 /**
  * The gradients of aclnnGridSampler2D by the image and by the grid, those that outputMask asks for.
- * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and
- * bf16.
+ * Checks the arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16,
+ * bf16 and f64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

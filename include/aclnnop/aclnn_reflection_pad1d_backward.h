@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = the gradient of aclnnReflectionPad1d's self. Checks the arguments and makes an executor; up
- * to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * to 8 dimensions, any strides. Types: f32, f16, bf16, f64, c64 and c128.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

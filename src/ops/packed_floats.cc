@@ -9,10 +9,12 @@ void CopyElements(char* to, int64_t to_step, const char* from, int64_t from_step
 
 }  // namespace
 
-PackedFloats::PackedFloats(const Operand& operand, Flow flow, Plan& plan, bool channels_last) {
+template <class T>
+PackedNumbers<T>::PackedNumbers(const Operand& operand, Flow flow, Plan& plan, bool channels_last) {
   if (!operand.present()) return;
   binding_ = operand.binding;
-  const Tensor packed = PackedLike(operand.shape(), DType::kF32, channels_last);
+  const Tensor packed =
+      PackedLike(operand.shape(), sizeof(T) == sizeof(float) ? DType::kF32 : DType::kF64, channels_last);
   in_ = Conversion(operand, packed, true);
   if (flow != Flow::kIn) out_ = Conversion(operand, packed, false);
   read_ = flow != Flow::kOut;
@@ -20,23 +22,29 @@ PackedFloats::PackedFloats(const Operand& operand, Flow flow, Plan& plan, bool c
   if (needed_) at_ = plan.AddWorkspace(in_.bytes());
 }
 
-const float* PackedFloats::Load(const Frame& frame) const {
+template <class T>
+const T* PackedNumbers<T>::Load(const Frame& frame) const {
   if (!present()) return nullptr;
-  if (!needed_) return reinterpret_cast<const float*>(Given(frame));
+  if (!needed_) return reinterpret_cast<const T*>(Given(frame));
   in_.Load(Given(frame), Packed(frame));
-  return reinterpret_cast<const float*>(Packed(frame));
+  return reinterpret_cast<const T*>(Packed(frame));
 }
 
-float* PackedFloats::Begin(const Frame& frame) const {
+template <class T>
+T* PackedNumbers<T>::Begin(const Frame& frame) const {
   if (!present()) return nullptr;
-  if (!needed_) return reinterpret_cast<float*>(Given(frame));
+  if (!needed_) return reinterpret_cast<T*>(Given(frame));
   if (read_) in_.Load(Given(frame), Packed(frame));
-  return reinterpret_cast<float*>(Packed(frame));
+  return reinterpret_cast<T*>(Packed(frame));
 }
 
-void PackedFloats::Finish(const Frame& frame) const {
+template <class T>
+void PackedNumbers<T>::Finish(const Frame& frame) const {
   if (present() && needed_) out_.Store(Given(frame), Packed(frame));
 }
+
+template class PackedNumbers<float>;
+template class PackedNumbers<double>;
 
 PackedBytes::PackedBytes(const Operand& operand, Plan& plan) : binding_(operand.binding) {
   const Tensor packed = PackedLike(operand.shape(), operand.dtype(), false);

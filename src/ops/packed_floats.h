@@ -1,4 +1,4 @@
-// Operands as packed floats for kernels that compute on nothing else: where they lie when they are that
+// Operands as packed numbers for kernels that compute on nothing else: where they lie when they are that
 // already, and in the workspace of the plan when not.
 #pragma once
 
@@ -12,17 +12,18 @@ namespace belay::ops {
 
 enum class Flow : uint8_t { kIn, kOut, kInOut };
 
-class PackedFloats {
+template <class T>  // float or double
+class PackedNumbers {
  public:
-  PackedFloats() = default;
+  PackedNumbers() = default;
   // An operand that is not there takes nothing.
-  PackedFloats(const Operand& operand, Flow flow, Plan& plan, bool channels_last = false);
+  PackedNumbers(const Operand& operand, Flow flow, Plan& plan, bool channels_last = false);
 
   bool present() const { return binding_ >= 0; }
   // What the operand holds; null where it is not there.
-  const float* Load(const Frame& frame) const;
+  const T* Load(const Frame& frame) const;
   // Where the result goes; what it holds too where the operand flows in and out. Null as above.
-  float* Begin(const Frame& frame) const;
+  T* Begin(const Frame& frame) const;
   // The result is complete.
   void Finish(const Frame& frame) const;
 
@@ -35,6 +36,7 @@ class PackedFloats {
   int64_t at_ = 0;
   Conversion in_, out_;
 };
+using PackedFloats = PackedNumbers<float>;
 
 // The same for bytes, whose type does not matter.
 class PackedBytes {

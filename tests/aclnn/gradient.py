@@ -539,8 +539,8 @@ def swi_glu(r: Random, form) -> Case:
 
 def turned(grad: Tensor, maps: list[np.ndarray]) -> Want:
     """The gradient of what each of the last dimensions was multiplied by."""
-    value = size = wide(grad.data)
-    size = np.abs(size)
+    value = grad.data if DTYPES[grad.dtype].logical in (np.complex64, np.complex128) else wide(grad.data)
+    size = np.abs(value)
     for axis, matrix in zip(range(value.ndim - len(maps), value.ndim), maps):
         value, size = [np.moveaxis(np.tensordot(m, v, (0, axis)), 0, axis) for m, v in ((matrix, value), (np.abs(matrix), size))]
     return Want(value, size + 1, loose=2)
@@ -769,8 +769,9 @@ def alignments(logs: np.ndarray, labels: list, blank: int) -> tuple[float, np.nd
 @TABLE.case('CtcLoss CtcLossBackward')
 def classification(r: Random, form) -> Case:
     steps, n, classes, blank = r.int(1, 4), r.int(1, 3), r.int(2, 4), r.int(0, 1)
-    logs = r.array('f32', (steps, n, classes), -2, 2).astype(np.float64)
-    logs = given(logs - np.log(np.sum(np.exp(logs), axis=2, keepdims=True)), 'f32')
+    dtype = r.pick(form.types['logProbs'])
+    logs = r.array(dtype, (steps, n, classes), -2, 2).astype(np.float64)
+    logs = given(logs - np.log(np.sum(np.exp(logs), axis=2, keepdims=True)), dtype)
     inputs, lengths = [r.int(1, steps) for _ in range(n)], [r.int(0, 2) for _ in range(n)]
     others = [c for c in range(classes) if c != blank]
     labels = [[r.pick(others) for _ in range(length)] for length in lengths]
@@ -778,7 +779,7 @@ def classification(r: Random, form) -> Case:
     rows = np.array([row + [others[0]] * (longest - len(row)) for row in labels]).reshape(n, longest)
     targets = given(rows, kind) if r.chance() or not sum(lengths) else given(np.concatenate(labels), kind)
     wide_ = 2 * longest + 1 + r.pick([0, 3])
-    zero, grad = r.chance(), r.tensor('f32', (n,), -2, 2)
+    zero, grad = r.chance(), r.tensor(dtype, (n,), -2, 2)
     losses, slopes = np.zeros(n), np.zeros(logs.shape)
     for i in range(n):
         own = logs.data.astype(np.float64)[:inputs[i], i]
@@ -789,7 +790,7 @@ def classification(r: Random, form) -> Case:
         elif not zero:
             return classification(r, form)  # what a gradient of that would be is not said
     if form.name == 'CtcLoss':
-        outs = [Tensor('f32', (n,)), Tensor('f32', (n, steps, wide_))]
+        outs = [Tensor(dtype, (n,)), Tensor(dtype, (n, steps, wide_))]
         return Case([logs, targets, inputs, lengths, blank, zero, *outs], {6: Want(losses, 8.0)})
-    kept = [given(losses, 'f32'), given(np.zeros((n, steps, wide_)), 'f32')]
-    return Case([grad, logs, targets, inputs, lengths, *kept, blank, zero, Tensor('f32', logs.shape)], {9: Want(slopes, 8.0)})
+    kept = [given(losses, dtype), given(np.zeros((n, steps, wide_)), dtype)]
+    return Case([grad, logs, targets, inputs, lengths, *kept, blank, zero, Tensor(dtype, logs.shape)], {9: Want(slopes, 8.0)})

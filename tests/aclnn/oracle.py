@@ -3,6 +3,7 @@
 
   oracle.py FAMILY...    the cases and the documented errors of these families (or `all`)
   oracle.py refusals     calls that one function alone must refuse
+  oracle.py listed       the element types that pages list
   oracle.py aliases      every function with results on its operands
   oracle.py doors        the operators of graphs that are those of the functions under other names
   oracle.py mutations [FAMILY...]   calls that are almost right: whatever comes of them, nothing breaks; `doors` is a family, too
@@ -38,6 +39,7 @@ import gradient
 import index
 import layout
 import linear
+import listed
 import loss
 import mutated_doors
 import mutations
@@ -103,6 +105,10 @@ def run_aliases(device, row, form, seed: int, times: int) -> list[str]:
 
 def run_short(device, row, form, seed: int, times: int) -> list[str]:
     return short_memory.check_function(device, row, form, lambda number: generator(seed, row.name, number), times)
+
+
+def run_listed(device, row, form, seed: int, times: int) -> list[str]:
+    return listed.check(device, row, form, lambda number: generator(seed, row.name, number)) if row.name in listed.LISTED else []
 
 
 def run_families(names: list[str], run=run_function, times: int = TIMES) -> int:
@@ -188,6 +194,8 @@ if __name__ == '__main__':
         sys.exit(run_mutations(sys.argv[2:] or [*FAMILIES, 'doors']))
     if sys.argv[1:] == ['memory']:
         sys.exit(run_families(list(FAMILIES), run_short, SHORT_TIMES))
+    if sys.argv[1:] == ['listed']:
+        sys.exit(run_families(list(FAMILIES), run_listed, 1))
     if sys.argv[1:] == ['aliases']:
         sys.exit(run_families(list(FAMILIES), run_aliases, ALIASED_TIMES))
     sys.exit(run_families(list(FAMILIES) if sys.argv[1:] == ['all'] else sys.argv[1:]))

@@ -287,6 +287,7 @@ CALLS = [
     ('room for fewer elements', 'MaskedSelect', t(2, 3), t(2, 3, dtype='bool'), o(3)),
     ('a mask that does not broadcast', 'MaskedSelect', t(2, 3), t(2, dtype='bool'), o(6)),
     ('another type of result', 'MaskedSelect', t(3), t(3, dtype='bool'), o(3, dtype='f16')),
+    ('a loss of another type', 'CtcLoss', t(2, 1, 3), t(1, 1, dtype='i64'), [2], [1], 0, False, o(1, dtype='f64'), o(1, 2, 3)),
     ('room for fewer values', 'Unique2', t(2, 3), True, False, False, o(3), None, None),
     ('no room for the counts', 'Unique2', t(2, 3), True, False, True, o(6), None, o(3, dtype='i64')),
     ('more classes than there are', 'Multinomial', t(3), 4, False, 1, 0, o(4, dtype='i64')),

@@ -12,7 +12,9 @@
 #include "ops/pool/pool.h"
 #include "ops/resize/resample.h"
 #include "ops/resize/upsample.h"
+#include "ops/sequence.h"
 #include "tensor/codes.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -116,6 +118,20 @@ void SmoothBackward(Plan& plan, const Operand& gradient, Ints output_size, Ints 
 
 // --- padding ---
 
+// Of complex numbers: the real parts and the imaginary ones, each on their own.
+void PlanParts(Plan& plan, const Operand& from, const Operand& to, const std::vector<AxisTaps>& taps) {
+  CheckSameType(from, to);
+  Sequence parts(plan);
+  for (int i = 0; i < 2; ++i) {
+    const Tensor given = tensor::PartsOf(*from.tensor, i), made = tensor::PartsOf(*to.tensor, i);
+    parts.Add([&](Plan& part) {
+      PlanResample(part, {&given, nullptr, from.binding, from.name}, {&made, nullptr, to.binding, to.name},
+                   taps, 0);
+    });
+  }
+  parts.Finish();
+}
+
 void PadBackward(Plan& plan, const Operand& gradient, const Operand& self, int rank, Ints padding,
                  PadMode mode, const Operand& out) {
   const Shape& shape = self.tensor->shape;
@@ -143,6 +159,7 @@ void PadBackward(Plan& plan, const Operand& gradient, const Operand& self, int r
     wanted.push_back(taps.back().in);
   }
   CheckShape(gradient, wanted);
+  if (IsComplex(self.dtype())) return PlanParts(plan, gradient, out, taps);
   PlanResample(plan, gradient, out, std::move(taps), 0);
 }
 

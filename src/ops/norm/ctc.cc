@@ -38,15 +38,13 @@ struct CtcSizes {
 struct Alignment {
   const CtcSizes& s;
   int64_t n;
-  const float* log_probs;
+  const double* log_probs;
   const int64_t* labels;
 
   int64_t length() const { return s.input_lengths[static_cast<size_t>(n)]; }
   int64_t states() const { return 2 * s.target_lengths[static_cast<size_t>(n)] + 1; }
   int64_t Class(int64_t state) const { return state % 2 == 0 ? s.blank : labels[state / 2]; }
-  double LogOf(int64_t t, int64_t state) const {
-    return static_cast<double>(log_probs[(t * s.n + n) * s.classes + Class(state)]);
-  }
+  double LogOf(int64_t t, int64_t state) const { return log_probs[(t * s.n + n) * s.classes + Class(state)]; }
   // A state may follow the one two before it, where these are different labels.
   bool Skips(int64_t state) const {
     return state % 2 == 1 && state > 1 && labels[state / 2] != labels[state / 2 - 1];
@@ -78,7 +76,7 @@ struct Alignment {
   // The gradient by the logarithms of the probabilities, as by what a softmax has made them of; `beta` [2,
   // states].
   void Backward(const double* alpha, double loss, double given, double* beta, double* sums,
-                float* out) const {
+                double* out) const {
     std::fill_n(beta, 2 * s.states(), kNever);
     for (int64_t t = length(); t-- > 0;) {
       double *row = beta + t % 2 * s.states(), *next = beta + (t + 1) % 2 * s.states();
@@ -97,8 +95,8 @@ struct Alignment {
       }
       const int64_t place = (t * s.n + n) * s.classes;
       for (int64_t c = 0; c < s.classes; ++c) {
-        const auto log = static_cast<double>(log_probs[place + c]);
-        out[place + c] = static_cast<float>((std::exp(log) - std::exp(sums[c] + loss - log)) * given);
+        const double log = log_probs[place + c];
+        out[place + c] = (std::exp(log) - std::exp(sums[c] + loss - log)) * given;
       }
     }
   }
@@ -106,20 +104,20 @@ struct Alignment {
 
 struct CtcBody {
   std::shared_ptr<const CtcSizes> sizes;
-  PackedFloats log_probs, given;  // given: of the gradient
+  PackedNumbers<double> log_probs, given;  // given: of the gradient
   Indices targets;
   int target_binding;
   bool zero_infinity;
-  PackedFloats loss, alpha, gradient;  // what there is: the first two, or the last
-  int64_t wide;                        // of alpha's last dimension
+  PackedNumbers<double> loss, alpha, gradient;  // what there is: the first two, or the last
+  int64_t wide;                                 // of alpha's last dimension
   Scratch<double> alphas, betas, sums;
 
   void operator()(const Frame& frame) const {
     const CtcSizes& s = *sizes;
-    const float *logs = log_probs.Load(frame), *factors = given.Load(frame);
+    const double *logs = log_probs.Load(frame), *factors = given.Load(frame);
     const std::span<int64_t> labels = targets.Places(frame, target_binding, s.classes);
-    float *losses = loss.Begin(frame), *kept = alpha.Begin(frame), *slopes = gradient.Begin(frame);
-    if (slopes != nullptr) std::fill_n(slopes, s.steps * s.n * s.classes, 0.0f);
+    double *losses = loss.Begin(frame), *kept = alpha.Begin(frame), *slopes = gradient.Begin(frame);
+    if (slopes != nullptr) std::fill_n(slopes, s.steps * s.n * s.classes, 0.0);
     const int64_t each = s.steps * s.states();
     ParallelFor(s.n, 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
@@ -128,22 +126,22 @@ struct CtcBody {
         one.Forward(all);
         const double found = one.Loss(all);
         const bool ignored = zero_infinity && std::isinf(found);
-        if (losses != nullptr) losses[n] = ignored ? 0 : static_cast<float>(found);
+        if (losses != nullptr) losses[n] = ignored ? 0 : found;
         if (kept != nullptr) Keep(all, kept + n * s.steps * wide);
         if (slopes != nullptr && !ignored) {
-          one.Backward(all, found, static_cast<double>(factors[n]), betas.At(frame) + n * 2 * s.states(),
+          one.Backward(all, found, factors[n], betas.At(frame) + n * 2 * s.states(),
                        sums.At(frame) + n * s.classes, slopes);
         }
       }
     });
-    for (const PackedFloats* result : {&loss, &alpha, &gradient}) result->Finish(frame);
+    for (const PackedNumbers<double>* result : {&loss, &alpha, &gradient}) result->Finish(frame);
   }
 
-  void Keep(const double* all, float* to) const {
+  void Keep(const double* all, double* to) const {
     const int64_t states = sizes->states();
     for (int64_t t = 0; t < sizes->steps; ++t) {
-      std::fill_n(to + t * wide, wide, -std::numeric_limits<float>::infinity());
-      for (int64_t k = 0; k < states; ++k) to[t * wide + k] = static_cast<float>(all[t * states + k]);
+      std::fill_n(to + t * wide, wide, kNever);
+      std::copy_n(all + t * states, states, to + t * wide);
     }
   }
 };
@@ -185,7 +183,7 @@ std::shared_ptr<CtcBody> BodyOf(Plan& plan, CtcSizes sizes, const Operand& log_p
   auto body = std::make_shared<CtcBody>();
   const int64_t each = sizes.steps * sizes.states();
   body->alphas = {plan, sizes.n * each};
-  body->log_probs = PackedFloats(log_probs, Flow::kIn, plan);
+  body->log_probs = PackedNumbers<double>(log_probs, Flow::kIn, plan);
   body->targets = Indices(plan, *targets.tensor), body->target_binding = targets.binding;
   body->zero_infinity = zero_infinity;
   plan.SetCost(1000 + static_cast<uint64_t>(sizes.n * each) * 40);
@@ -214,9 +212,10 @@ void CtcLoss(Plan& plan, DType, const Operand& logProbs, const Operand& targets,
   CtcSizes sizes = SizesOf(logProbs, targets, inputLengths, targetLengths, blank);
   CheckElements(negLogLikelihood, sizes.n);
   CheckAlpha(logAlpha, sizes);
+  for (const Operand* result : {&negLogLikelihood, &logAlpha}) CheckSameType(*result, logProbs);
   const std::shared_ptr<CtcBody> body = BodyOf(plan, std::move(sizes), logProbs, targets, zeroInfinity);
-  body->loss = PackedFloats(negLogLikelihood, Flow::kOut, plan);
-  body->alpha = PackedFloats(logAlpha, Flow::kOut, plan), body->wide = logAlpha.shape()[2];
+  body->loss = PackedNumbers<double>(negLogLikelihood, Flow::kOut, plan);
+  body->alpha = PackedNumbers<double>(logAlpha, Flow::kOut, plan), body->wide = logAlpha.shape()[2];
   SetBody(plan, body);
 }
 
@@ -226,11 +225,14 @@ void CtcLossBackward(Plan& plan, DType, const CtcLossBackwardArguments& a) {
   CheckElements(a.neg_log_likelihood, sizes.n);
   CheckAlpha(a.log_alpha, sizes);
   CheckShape(a.out, a.log_probs.shape());
+  for (const Operand* each : {&a.grad_out, &a.neg_log_likelihood, &a.log_alpha, &a.out}) {
+    CheckSameType(*each, a.log_probs);
+  }
   const int64_t states = sizes.states(), classes = sizes.classes, count = sizes.n;
   const std::shared_ptr<CtcBody> body =
       BodyOf(plan, std::move(sizes), a.log_probs, a.targets, a.zero_infinity);
-  body->given = PackedFloats(a.grad_out, Flow::kIn, plan);
-  body->gradient = PackedFloats(a.out, Flow::kOut, plan);
+  body->given = PackedNumbers<double>(a.grad_out, Flow::kIn, plan);
+  body->gradient = PackedNumbers<double>(a.out, Flow::kOut, plan);
   body->betas = {plan, count * 2 * states}, body->sums = {plan, count * classes};
   SetBody(plan, body);
 }

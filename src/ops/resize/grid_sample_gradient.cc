@@ -15,28 +15,29 @@
 namespace belay::ops {
 namespace {
 
+template <class T>
 struct GridGradientBody {
-  PackedFloats given, image, grid, to_image, to_grid;  // the last two may be absent
+  PackedNumbers<T> given, image, grid, to_image, to_grid;  // the last two may be absent
   int64_t batches = 1, channels = 1, points = 1, pixels = 1, dims = 2;
   int64_t sizes[kMostDims] = {};
-  GridTaps<float> at;
+  GridTaps<T> at;
 
   // An element that a place is made of: its weight, and how that changes with each coordinate.
   struct Part {
     int64_t pixel;
-    float weight, slope[kMostDims];
+    T weight, slope[kMostDims];
   };
 
   void operator()(const Frame& frame) const {
-    const float *g = given.Load(frame), *x = image.Load(frame), *places = grid.Load(frame);
-    float *dx = to_image.Begin(frame), *dgrid = to_grid.Begin(frame);
-    if (dx != nullptr) std::fill_n(dx, batches * channels * pixels, 0.0f);
+    const T *g = given.Load(frame), *x = image.Load(frame), *places = grid.Load(frame);
+    T *dx = to_image.Begin(frame), *dgrid = to_grid.Begin(frame);
+    if (dx != nullptr) std::fill_n(dx, batches * channels * pixels, T{0});
     // Places of one image may lie on the same element.
     ParallelFor(batches, 1, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         for (int64_t p = 0; p < points; ++p) {
           const int64_t place = (n * points + p) * dims;
-          float slopes[kMostDims] = {};
+          T slopes[kMostDims] = {};
           Place(g + n * channels * points + p, x + n * channels * pixels, places + place,
                 dx == nullptr ? nullptr : dx + n * channels * pixels, slopes);
           for (int64_t d = 0; d < dims && dgrid != nullptr; ++d) dgrid[place + dims - 1 - d] = slopes[d];
@@ -47,11 +48,11 @@ struct GridGradientBody {
     to_grid.Finish(frame);
   }
 
-  void Place(const float* g, const float* x, const float* place, float* dx, float* slopes) const {
-    Taps<float> taps[kMostDims];
+  void Place(const T* g, const T* x, const T* place, T* dx, T* slopes) const {
+    Taps<T> taps[kMostDims];
     for (int64_t d = 0; d < dims; ++d) taps[d] = at.At(place[dims - 1 - d], sizes[d]);
     Spread(taps, 0, {0, 1, {1, 1, 1}}, [&](const Part& part) {
-      float sum = 0;
+      T sum = 0;
       for (int64_t c = 0; c < channels; ++c) {
         if (dx != nullptr) dx[c * pixels + part.pixel] += part.weight * g[c * points];
         sum += x[c * pixels + part.pixel] * g[c * points];
@@ -61,7 +62,7 @@ struct GridGradientBody {
   }
 
   template <class Visit>
-  void Spread(const Taps<float>* taps, int64_t d, const Part& part, const Visit& visit) const {
+  void Spread(const Taps<T>* taps, int64_t d, const Part& part, const Visit& visit) const {
     if (d == dims) return visit(part);
     for (int k = 0; k < taps[d].count; ++k) {
       Part next = part;
@@ -97,6 +98,27 @@ void CheckGrid(const Operand& grad, const Operand& input, const Operand& grid, i
   }
 }
 
+template <class T>
+void PlanGridGradient(Plan& plan, const kernels::GridSamplerBackwardArguments& a, const Operand& to_image,
+                      const Operand& to_grid) {
+  GridGradientBody<T> body{};
+  const Shape& image = a.input.shape();
+  body.batches = image[0], body.channels = image[1], body.dims = image.rank() - 2;
+  for (int d = 0; d < body.dims; ++d) {
+    body.sizes[d] = image[d + 2];
+    body.pixels *= image[d + 2], body.points *= a.grid.shape()[d + 1];
+  }
+  body.at = {static_cast<SampleMode>(a.interpolation_mode), static_cast<SamplePadding>(a.padding_mode),
+             a.align_corners};
+  body.given = {a.grad_output, Flow::kIn, plan};
+  body.image = {a.input, Flow::kIn, plan};
+  body.grid = {a.grid, Flow::kIn, plan};
+  body.to_image = {to_image, Flow::kOut, plan};
+  body.to_grid = {to_grid, Flow::kOut, plan};
+  plan.SetCost(200 + static_cast<uint64_t>(a.grad_output.tensor->count() + a.input.tensor->count()) * 20);
+  plan.SetBody(body);
+}
+
 }  // namespace
 
 namespace kernels {
@@ -107,22 +129,8 @@ void GridSamplerBackward(Plan& plan, DType, const GridSamplerBackwardArguments& 
   SelectResults(a.output_mask, results);
   if (results[0].present()) CheckShape(results[0], a.input.shape());
   if (results[1].present()) CheckShape(results[1], a.grid.shape());
-  GridGradientBody body{};
-  const Shape& image = a.input.shape();
-  body.batches = image[0], body.channels = image[1], body.dims = image.rank() - 2;
-  for (int d = 0; d < body.dims; ++d) {
-    body.sizes[d] = image[d + 2];
-    body.pixels *= image[d + 2], body.points *= a.grid.shape()[d + 1];
-  }
-  body.at = {static_cast<SampleMode>(a.interpolation_mode), static_cast<SamplePadding>(a.padding_mode),
-             a.align_corners};
-  body.given = PackedFloats(a.grad_output, Flow::kIn, plan);
-  body.image = PackedFloats(a.input, Flow::kIn, plan);
-  body.grid = PackedFloats(a.grid, Flow::kIn, plan);
-  body.to_image = PackedFloats(results[0], Flow::kOut, plan);
-  body.to_grid = PackedFloats(results[1], Flow::kOut, plan);
-  plan.SetCost(200 + static_cast<uint64_t>(a.grad_output.tensor->count() + a.input.tensor->count()) * 20);
-  plan.SetBody(body);
+  const bool wide = a.input.dtype() == DType::kF64 || a.grid.dtype() == DType::kF64;
+  (wide ? PlanGridGradient<double> : PlanGridGradient<float>)(plan, a, results[0], results[1]);
 }
 
 }  // namespace kernels
