@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = the inverses of the matrices of self. A task fails where one has none. Checks the arguments
- * and makes an executor; up to 8 dimensions, any strides. Types: f32 and f64.
+ * and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -338,8 +338,12 @@ def regular(r: Random, dtype: str, batch: tuple[int, ...] = ()) -> Tensor:
 
 @TABLE.case('Inverse')
 def inverse(r: Random, form) -> Case:
-    x = regular(r, r.pick(form.types['self']), r.shape(0, 2, 3))
-    return Case([x, Tensor(x.dtype, x.shape)], {1: Want(np.linalg.inv(x.data.astype(np.float64)), 1.0)})
+    dtype = r.pick(form.types['self'])
+    x = regular(r, 'f64' if dtype[0] == 'c' else dtype, r.shape(0, 2, 3))
+    if dtype[0] == 'c':
+        x = given(x.data + 1j * r.array('f64', x.shape, -1, 1), dtype)
+    out = r.pick([t for t in form.types['out'] if t[0] == 'c'] if dtype[0] == 'c' else form.types['out'])
+    return Case([x, Tensor(out, x.shape)], {1: Want(np.linalg.inv(x.data.astype(np.complex128 if out[0] == 'c' else np.float64)), 1.0, computed=dtype)})
 
 
 @TABLE.case('Slogdet')

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/parallel.h"
 #include "ops/conv/channels_last.h"
 #include "ops/layout/moves.h"
+#include "ops/layout/strided_copy.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
@@ -17,10 +19,11 @@ namespace belay::ops {
 namespace {
 
 // Puts the row with the largest element of column k at or below it in place k. Whether rows were swapped.
-bool Pivot(double* a, int64_t columns, int64_t m, int64_t k) {
+template <class T>
+bool Pivot(T* a, int64_t columns, int64_t m, int64_t k) {
   int64_t best = k;
   for (int64_t i = k + 1; i < m; ++i) {
-    if (std::fabs(a[i * columns + k]) > std::fabs(a[best * columns + k])) best = i;
+    if (std::abs(a[i * columns + k]) > std::abs(a[best * columns + k])) best = i;
   }
   if (best == k) return false;
   std::swap_ranges(a + best * columns, a + (best + 1) * columns, a + k * columns);
@@ -28,24 +31,27 @@ bool Pivot(double* a, int64_t columns, int64_t m, int64_t k) {
 }
 
 // row -= factor * other, from column k on
-void Subtract(double* row, const double* other, double factor, int64_t k, int64_t columns) {
+template <class T>
+void Subtract(T* row, const T* other, T factor, int64_t k, int64_t columns) {
   for (int64_t j = k; j < columns; ++j) row[j] -= factor * other[j];
 }
 
 // Elimination above and below the diagonal of the matrix with the identity beside it, for which there is room
 // in a.
-void Invert(const double* x, double* out, double* a, int64_t m) {
+template <class T>
+void Invert(const T* x, T* out, T* a, int64_t m) {
   const int64_t columns = 2 * m;
   for (int64_t i = 0; i < m; ++i) {
     std::copy_n(x + i * m, m, a + i * columns);
-    std::fill_n(a + i * columns + m, m, 0.0);
+    std::fill_n(a + i * columns + m, m, T{0});
     a[i * columns + m + i] = 1;
   }
   for (int64_t k = 0; k < m; ++k) {
     Pivot(a, columns, m, k);
-    double* row = a + k * columns;
-    const double pivot = row[k];
-    if (pivot == 0) Fail(tensor::kRuntimeFailure, "singular-matrix", "a matrix of {} rows has no inverse", m);
+    T* row = a + k * columns;
+    const T pivot = row[k];
+    if (pivot == T{0})
+      Fail(tensor::kRuntimeFailure, "singular-matrix", "a matrix of {} rows has no inverse", m);
     for (int64_t j = k; j < columns; ++j) row[j] /= pivot;
     for (int64_t i = 0; i < m; ++i) {
       if (i != k) Subtract(a + i * columns, row, a[i * columns + k], k, columns);
@@ -145,18 +151,50 @@ double* DoublesOf(const PackedOperand& out, const Frame& frame) {
   return reinterpret_cast<double*>(out.Result(frame));
 }
 
+template <class T>  // double, or complex numbers of them
 struct InverseBody {
-  PackedOperand x, out;
+  int x, out;                            // bindings
+  std::vector<StridedCopy> load, store;  // the real parts, and the imaginary ones of what has them
   int64_t count, m;
-  Scratch<double> both;
+  Scratch<T> matrices, both;
 
   void operator()(const Frame& frame) const {
-    const double* from = Doubles(x, frame);
-    double* to = DoublesOf(out, frame);
-    for (int64_t i = 0; i < count; ++i) Invert(from + i * m * m, to + i * m * m, both.At(frame), m);
-    out.Store(frame);
+    T* a = matrices.At(frame);
+    if (load.size() * sizeof(double) < sizeof(T)) std::fill_n(a, matrices.count(), T{0});
+    for (const StridedCopy& part : load) part.Run(reinterpret_cast<char*>(a), frame.at[x]);
+    for (int64_t i = 0; i < count; ++i) Invert(a + i * m * m, a + i * m * m, both.At(frame), m);
+    for (const StridedCopy& part : store) part.Run(frame.at[out], reinterpret_cast<const char*>(a));
   }
 };
+
+// The tensor itself, or the real and the imaginary parts of one that is complex.
+std::vector<Tensor> PartsIn(const Tensor& t) {
+  if (!IsComplex(t.dtype)) return {t};
+  return {tensor::PartsOf(t, 0), tensor::PartsOf(t, 1)};
+}
+
+// Of what both have.
+std::vector<StridedCopy> CopiesOfParts(const Tensor& to, const Tensor& from) {
+  const std::vector<Tensor> made = PartsIn(to), given = PartsIn(from);
+  std::vector<StridedCopy> copies;
+  for (size_t i = 0; i < std::min(made.size(), given.size()); ++i) copies.emplace_back(made[i], given[i]);
+  return copies;
+}
+
+template <class T>
+void PlanInverseIn(Plan& plan, DType type, const Operand& x, const Operand& out, int64_t count) {
+  const int64_t m = x.shape().back(0);
+  const Tensor packed = tensor::PackedOf(type, x.shape());
+  plan.SetCost(100 + static_cast<uint64_t>(count * m * m * m));
+  plan.SetBody(InverseBody<T>{x.binding,
+                              out.binding,
+                              CopiesOfParts(packed, *x.tensor),
+                              CopiesOfParts(*out.tensor, packed),
+                              count,
+                              m,
+                              {plan, count * m * m},
+                              {plan, 2 * m * m}});
+}
 
 struct LogDeterminantBody {
   PackedOperand x, sign, logarithm;
@@ -260,14 +298,9 @@ void PlanDeterminant(Plan& plan, const Operand& x, const Operand& out) {
 
 void PlanInverse(Plan& plan, const Operand& x, const Operand& out) {
   if (out.tensor->empty()) return;
-  const int64_t m = x.shape().back(0);
   const int64_t count = MatricesIn(x.shape());
-  plan.SetCost(100 + static_cast<uint64_t>(count * m * m * m));
-  plan.SetBody(InverseBody{{plan, x, DType::kF64, false, true},
-                           {plan, out, DType::kF64, false, false},
-                           count,
-                           m,
-                           {plan, 2 * m * m}});
+  if (IsComplex(out.dtype())) return PlanInverseIn<std::complex<double>>(plan, DType::kC128, x, out, count);
+  PlanInverseIn<double>(plan, DType::kF64, x, out, count);
 }
 
 void PlanLogDeterminant(Plan& plan, const Operand& x, const Operand& sign, const Operand& logarithm) {
