@@ -194,15 +194,20 @@ def table_file(operators: list[Operator]) -> str:
     return text + '\n}  // namespace belay::ops\n'
 
 
-def tiles_file(operators: list[Operator]) -> str:
-    """Which parameters of which operators are read in the tiles of a card."""
-    text = includes('ops/tiled.h') + '\nnamespace belay::ops {\n\n'
-    text += 'uint64_t TiledParams(std::string_view op) {\n'
+def bits_of_params(function: str, operators: list[Operator], holds) -> str:
+    text = f'uint64_t {function}(std::string_view op) {{\n'
     for op in operators:
-        bits = sum(1 << i for i, p in enumerate(op.params) if p.reads_tiles)
+        bits = sum(1 << i for i, p in enumerate(op.params) if holds(p))
         if bits:
             text += f'  if (op == "{op.name}") return {bits:#x};\n'
-    return text + '  return 0;\n}\n\n}  // namespace belay::ops\n'
+    return text + '  return 0;\n}\n\n'
+
+
+def formats_file(operators: list[Operator]) -> str:
+    """Which parameters of which operators are read in the tiles of a card, and which with their channels last."""
+    return (includes('ops/images.h', 'ops/tiled.h') + '\nnamespace belay::ops {\n\n'
+            + bits_of_params('TiledParams', operators, lambda p: p.reads_tiles)
+            + bits_of_params('ImageParams', operators, lambda p: p.is_image) + '}  // namespace belay::ops\n')
 
 
 def entry_file(spec: Spec, operators: list[Operator]) -> str:
@@ -252,7 +257,7 @@ def doors() -> list[GraphOp]:
 
 def emit(spec: Spec) -> dict[str, str]:
     files = {'ops/kernels.h': kernels_header(_operators), 'ops/forms.h': forms_header(_operators)}
-    files['ops/tables/tiled.cc'] = tiles_file(_operators)
+    files['ops/tables/formats.cc'] = formats_file(_operators)
     for family in dict.fromkeys(op.family for op in _operators):
         mine = [op for op in _operators if op.family == family]
         files[f'ops/tables/{family}.cc'] = table_file(mine)

@@ -30,7 +30,7 @@ KINDS = {
     'dtype': ('aclDataType', 'DType', 'dtype'),
     'string': ('const char *', 'const char*', 'string'),
 }
-_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'ge',
+_ROW_KEYS = {'op', 'brief', 'page', 'header', 'shape', 'dtype', 'types', 'forms', 'kernel', 'errors', 'weight', 'tiles', 'images', 'ge',
              'results', 'in_part', 'whole', 'some', 'first', 'max_workspace', 'prefix'}
 _CALL = re.compile(r'^(\w+)\((.*)\)$')
 _RESULT = re.compile(r'^(\w+\(.*?\))\s+(\w+|\w+\(.*\))$')
@@ -52,6 +52,7 @@ class OpParam:
     optional: bool = False
     is_weight: bool = False
     reads_tiles: bool = False
+    is_image: bool = False
     part: str = 'kUnknown'
 
     @property
@@ -263,7 +264,8 @@ def read_operator(row: dict, family: str, content: dict) -> Operator:
         typed = KINDS[kind][2] in ('operand', 'operands', 'scalar', 'scalars')
         chosen = types.get(who, types.get('*'))
         params.append(OpParam(who, kind, tuple(sets[chosen]) if typed and chosen else (), optional,
-                              who == row.get('weight'), who in row.get('tiles', '').split(), part_of(row, who)))
+                              who == row.get('weight'), who in row.get('tiles', '').split(),
+                              who in row.get('images', '').split(), part_of(row, who)))
     op = Operator(name, params, family, f'aclnnop/{row.get("header")}.h', row.get('brief', ''),
                   str(row.get('page', '')), row.get('shape', ''), row.get('dtype', ''),
                   row.get('kernel', name), errors=row.get('errors', {}),

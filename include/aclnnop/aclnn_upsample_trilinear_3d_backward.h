@@ -24,7 +24,7 @@ extern "C" {
 
 /**
  * out = the gradient of aclnnUpsampleTrilinear3d's self, which has the shape inputSize. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16 and bf16.
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and f64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

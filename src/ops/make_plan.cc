@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 
 #include "base/error.h"
+#include "ops/images.h"
 #include "ops/overlap.h"
 #include "ops/schema.h"
 #include "ops/tiled.h"
@@ -132,6 +134,28 @@ bool AreWithoutGaps(std::span<const Arg> args) {
   return true;
 }
 
+bool AreChannelsLast(std::span<const Arg> args) {
+  return std::any_of(args.begin(), args.end(), [](const Arg& arg) {
+    return arg.kind == ArgKind::kTensor && arg.tensor != nullptr && HasChannelsLast(*arg.tensor);
+  });
+}
+
+// Views with the channels behind the first dimension, in place of the images that lie with theirs last.
+[[gnu::cold, gnu::noinline]] std::vector<Tensor> TurnImages(const Form& form, std::span<Arg> args) {
+  const uint64_t images = ImageParams(form.op->name);
+  std::vector<Tensor> turned;
+  turned.reserve(args.size());  // they do not move
+  for (size_t i = 0; images != 0 && i < args.size(); ++i) {
+    if ((images >> form.params[i].param & 1) == 0 || args[i].tensor == nullptr) continue;
+    if (!HasChannelsLast(*args[i].tensor)) continue;
+    Tensor& view = turned.emplace_back(*args[i].tensor);
+    BringChannelsForward(view.shape, view.shape.rank());
+    BringChannelsForward(view.strides, view.shape.rank());
+    args[i].tensor = &view;
+  }
+  return turned;
+}
+
 // In the order in which the arguments were bound.
 std::vector<View> ViewsOf(std::span<const Arg> args) {
   std::vector<View> views;
@@ -203,6 +227,9 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
       plan->KeepViews(ViewsOf(args));
     if (op.in_part != InPart::kNo) [[unlikely]]
       SetParts(*plan, form);
+    std::vector<Tensor> turned;
+    if (AreChannelsLast(args)) [[unlikely]]
+      turned = TurnImages(form, args);
     Args in_op_order(form, args.data());
     DType compute = op.dtype != nullptr ? op.dtype(in_op_order) : DType::kUndefined;
     if (op.out >= 0) CheckOut(op, in_op_order, compute);

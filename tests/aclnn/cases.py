@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 import binding
-from values import DTYPES, Bound, Layout, Scalar, Tensor, choose_layout, exact, packed
+from values import DTYPES, NDHWC, NHWC, Bound, Layout, Scalar, Tensor, choose_layout, exact, packed
 
 
 @dataclass
@@ -115,6 +115,25 @@ class Call:
         for bounds in self.lists.values():  # a list owns its tensors
             for bound in bounds:
                 bound.destroy(with_handle=False)
+
+
+def with_channels_last(case: Case, form) -> Case:
+    """The same with its images as [n, h, w, c] or [n, d, h, w, c], which their format says."""
+    arguments, wants = list(case.arguments), dict(case.wants)
+    for place, (name, value) in enumerate(zip(form.arguments, case.arguments)):
+        if name == 'inputSize' and form.name == 'UpsampleNearest2dBackward':  # its page has the sizes in this order, too
+            arguments[place] = [value[0], *value[2:], value[1]]
+        if name not in form.images or value is None or len(value.shape) not in (4, 5):
+            continue
+        shape = (value.shape[0], *value.shape[2:], value.shape[1])
+        data = None if value.data is None else np.moveaxis(value.data, 1, -1)
+        arguments[place] = replace(value, shape=shape, data=data, format=NHWC if len(shape) == 4 else NDHWC)
+        if isinstance(want := wants.get(place), Want):
+            scale = np.moveaxis(want.scale, 1, -1) if np.ndim(want.scale) else want.scale
+            wants[place] = replace(want, value=np.moveaxis(want.value, 1, -1), scale=scale)
+        elif want is not None:
+            wants[place] = np.moveaxis(want, 1, -1)
+    return Case(arguments, wants)
 
 
 def compare(got: np.ndarray, want: Want, dtype: str):

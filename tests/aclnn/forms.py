@@ -18,6 +18,7 @@ class Form:
     optional: frozenset[str]
     outs: frozenset[str]
     tiled: frozenset[str] = frozenset()  # may lie in the tiles of a card
+    images: frozenset[str] = frozenset()  # may have their channels last
 
     @property
     def in_place(self) -> bool:
@@ -42,5 +43,6 @@ def read_forms() -> dict[str, Form]:
                 form.name, names, types,
                 frozenset(n for n, p in zip(names, form.params) if p.optional),
                 frozenset(n for n, p in zip(names, form.params) if p.is_out),
-                frozenset(n for n, p in zip(names, form.params) if any(op.params[i].reads_tiles for i in p.indices)))
+                frozenset(n for n, p in zip(names, form.params) if any(op.params[i].reads_tiles for i in p.indices)),
+                frozenset(n for n, p in zip(names, form.params) if any(op.params[i].is_image for i in p.indices)))
     return forms

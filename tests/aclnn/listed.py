@@ -23,6 +23,8 @@ LISTED = {
     'GroupNorm': ('self', _FLOATS), 'GroupNormBackward': ('gradOut', _FLOATS),
     'CtcLoss': ('logProbs', 'f32 f64'), 'CtcLossBackward': ('logProbs', 'f32 f64'),
     'UpsampleNearest1dBackward': ('gradOutput', _DOUBLES), 'UpsampleNearest2dBackward': ('gradOutput', _FLOATS),
+    'UpsampleNearest3dBackward': ('gradOutput', _DOUBLES), 'UpsampleTrilinear3dBackward': ('gradOutput', _DOUBLES),
+    'UpsampleNearest2d': ('self', _DOUBLES + ' u8'),
     'UpsampleBilinear2dBackward': ('gradOutput', 'f32 f16'), 'GluBackward': ('self', _DOUBLES),
     'GridSampler2DBackward': ('input', _DOUBLES), 'GridSampler3DBackward': ('input', _DOUBLES),
     **{f'{kind}Pad{n}dBackward': ('self', _PADDED) for kind in ('Reflection', 'Replication') for n in (1, 2, 3)},

@@ -9,7 +9,7 @@ import numpy as np
 
 import binding
 
-ND, NCHW, NCDHW, NCL, NZ = 2, 0, 30, 47, 29
+ND, NCHW, NHWC, NCDHW, NDHWC, NCL, NZ = 2, 0, 1, 30, 27, 47, 29
 
 
 @dataclass(frozen=True)

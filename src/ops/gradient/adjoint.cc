@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/images.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/rearranged.h"
@@ -80,14 +81,24 @@ AxisTaps Kept(int64_t size) { return Turned(size, IdentityMap(size)); }
 
 // --- resizing ---
 
+// Of a result with its channels last in its order, too: the pages have both.
+Shape InputSize(Ints input_size, const Operand& out) {
+  Shape said = Shape::Of(input_size.data(), static_cast<int>(input_size.size()));
+  const bool last =
+      out.tensor->format == tensor::Format::kNHWC || out.tensor->format == tensor::Format::kNDHWC;
+  if (last && said != out.shape()) BringChannelsForward(said, said.rank());
+  return said;
+}
+
 Shape CheckedResize(const Operand& gradient, Ints output_size, Ints input_size, const Operand& out) {
   const auto rank = static_cast<int64_t>(output_size.size());
   CheckLength("inputSize", static_cast<int64_t>(input_size.size()), rank + 2);
-  CheckShape(out, Shape::Of(input_size.data(), static_cast<int>(rank) + 2));
-  Shape wanted{input_size[0], input_size[1]};
+  const Shape said = InputSize(input_size, out);
+  CheckShape(out, said);
+  Shape wanted{said[0], said[1]};
   for (size_t d = 0; d < output_size.size(); ++d) {
-    if (output_size[d] < 1 || input_size[d + 2] < 1) {
-      Fail(kInvalidArgument, "op-resize-size", "a size of {} is resized to {}", input_size[d + 2],
+    if (output_size[d] < 1 || said[static_cast<int>(d) + 2] < 1) {
+      Fail(kInvalidArgument, "op-resize-size", "a size of {} is resized to {}", said[static_cast<int>(d) + 2],
            output_size[d]);
     }
     wanted.push_back(output_size[d]);
