@@ -1,7 +1,7 @@
 /**
- * aclnnAscendQuant, where scale and offset go by the last dimension of x (axis -1) or by the last
- * but one (-2). Belay implements this interface on the CPU. A function follows the page of its name
- * in the public API reference; "Page:" gives that page's number where it is known.
+ * aclnnAscendQuant, where scale and offset go by the last dimension of x or by the last but one,
+ * which axis names. Belay implements this interface on the CPU. A function follows the page of its
+ * name in the public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 /**
- * aclnnAscendQuant, where scale and offset go by the last dimension of x (axis -1) or by the last
- * but one (-2). Checks the arguments and makes an executor; up to 8 dimensions, any strides.
+ * aclnnAscendQuant, where scale and offset go by the last dimension of x or by the last but one,
+ * which axis names. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -206,7 +206,7 @@ add(pair('Neg'), 'same', lambda self: -self, special=True)
 add('Sign', 'same', lambda self: np.sign(self if self.dtype != bool else self.astype(int)))
 for name, of in {'Floor': np.floor, 'Ceil': np.ceil, 'Round': np.rint, 'Trunc': np.trunc}.items():
     add(pair(name), 'same', lambda self, of=of: of(self) if self.dtype.kind == 'f' else self, special=True)
-add(pair('Frac'), 'same', lambda self: self - np.trunc(self))
+add(pair('Frac'), 'same', lambda self: self - np.trunc(self) if self.dtype.kind == 'f' else self * 0)
 for name, of, *limits in [
         ('Sqrt', np.sqrt, 0, 9), ('Rsqrt', lambda x: 1 / np.sqrt(x), 0.1, 9), ('Reciprocal', lambda x: 1 / x),
         ('Exp', np.exp), ('Exp2', np.exp2), ('Expm1', np.expm1), ('Log', np.log, 0, 9), ('Log2', np.log2, 0, 9),

@@ -136,7 +136,8 @@ def static_quant(r: Random, form) -> Case:
 def static_quant_3(r: Random, form) -> Case:
     arguments, axis, top, values = by_scales(r, form, [-1, -2])
     y, values = small_numbers(values, top)
-    return Case([*arguments, axis, y], {7: values})
+    named = axis + len(arguments[0].shape) if r.chance(0.3) else axis
+    return Case([*arguments, named, y], {7: values})
 
 
 @TABLE.case('Quantize')

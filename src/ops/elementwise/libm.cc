@@ -1,5 +1,6 @@
 // Functions that the C library computes, and integer ones that do not become vectors: one line each.
 #include <cmath>
+#include <type_traits>
 
 #include "ops/elementwise/complex.h"
 #include "ops/elementwise/functions.h"
@@ -129,6 +130,12 @@ PointwiseLoops PowLoops() {
           .u64 = BestFunctionLoop(Function::kPowU64)};
 }
 
+template <class T>
+T Fraction(T a) {
+  if constexpr (std::is_floating_point_v<T>) return a - std::trunc(a);
+  return T{0};
+}
+
 BELAY_OPERATORS_OF_ALL(BELAY_DEFINE_OF_ALL)
 BELAY_OPERATORS_OF_INTS(BELAY_DEFINE_OF_INTS)
 BELAY_SHIFTS(BELAY_DEFINE_SHIFT)
@@ -136,8 +143,8 @@ BELAY_UNARY_LOOP(Erfc, std::erfc(a))
 BELAY_LOOPS_OF_FLOATS(Erfc)
 BELAY_BINARY_LOOP(Atan2, std::atan2(a, b))
 BELAY_LOOPS_OF_FLOATS(Atan2)
-BELAY_UNARY_LOOP(Frac, a - std::trunc(a))
-BELAY_LOOPS_OF_FLOATS(Frac)
+BELAY_UNARY_LOOP(Frac, Fraction(a))
+BELAY_LOOPS_OF_ALL(Frac)
 
 }  // namespace
 

@@ -209,9 +209,9 @@ void AscendQuantV3(Plan& plan, DType, const Operand& x, const Operand& scale, co
   body.rounding = RoundingOf(plan, roundMode), body.in.squared = sqrtMode;
   CheckSmallType(plan, dstType, y);
   CheckExpertRank(plan, x, 1, 8);
-  if (axis != -1 && (axis != -2 || x.shape().rank() < 2))
-    RefuseExperts(plan, "axis is neither -1 nor, for x of two dimensions and more, -2");
-  const int64_t at = x.shape().rank() + axis;
+  const int64_t rank = x.shape().rank(), at = axis < 0 ? axis + rank : axis;
+  if (at < std::max<int64_t>(rank - 2, 0) || at >= rank)
+    RefuseExperts(plan, "axis is neither the last dimension of x nor the last but one");
   body.small = SmallOut(plan, y, x.shape());
   CheckFactors(plan, scale, offsetOptional, x.shape()[static_cast<int>(at)]);
   body.in.x = Rows(x), body.in.scale = Factors(scale), body.in.shift = Factors(offsetOptional);
