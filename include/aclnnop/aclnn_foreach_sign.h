@@ -24,7 +24,8 @@ extern "C" {
 
 /**
  * out = -1, 0 or 1 for what is negative, zero or positive, for all tensors of a list. Checks the
- * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16 and i32.
+ * arguments and makes an executor; up to 8 dimensions, any strides. Types: f32, f16, bf16, i8, i32
+ * and i64.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

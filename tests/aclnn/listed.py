@@ -20,6 +20,7 @@ LISTED = {
     'OneHot': ('self', 'i32 i64'), 'MaxN': ('tensors', _FLOATS + ' i8 i32 i64'), 'RotaryPositionEmbedding': ('x', _FLOATS),
     'Unique': ('self', _ALL + ' u16 u32 u64'), 'Unique2': ('self', _ALL + ' u16 u32 u64'),
     'Frac': ('self', _FLOATS + ' i8 i16 i32 i64 u8'), 'InplaceUniform': ('self', _NUMBERS),
+    'AdaptiveMaxPool2d': ('self', 'f32 f16 f64'), 'ForeachSign': ('x', _FLOATS + ' i8 i32 i64'),
     'AscendQuant': ('x', _FLOATS), 'AscendQuantV3': ('x', _FLOATS),
     'Inverse': ('self', 'f32 f16 f64 c64 c128'), 'Embedding': ('weight', _ALL + ' c64 c128'), 'Clamp': ('self', _NUMBERS),
     'GroupNorm': ('self', _FLOATS), 'GroupNormBackward': ('gradOut', _FLOATS),
