@@ -72,12 +72,12 @@ CC
 expect 0
 python3 "$BELAY_SOURCE/tests/tools/read_trace.py" a.pftrace >read.txt || failed=1
 has read.txt '1 program: GEInitialize' '1 program: Session' '1 program: Session::AddGraph' '2 program: Session::RunGraph' \
-  '1 program:   gives GRAPH_PARAM_INVALID' '1 program: Session::RunGraphAsync' '1 belay-ge: Session::RunGraphAsync' \
+  '1 program:   gives GRAPH_FAILED' '1 program: Session::RunGraphAsync' '1 belay-ge: Session::RunGraphAsync' \
   '1 arrow: Session::RunGraphWithStreamAsync -> .*' '1 program: ~Session' '1 program: GEFinalize' '1 program: aclrtSetDevice'
 grep open read.txt && { echo 'slices without an end'; failed=1; }
 cut -c 31- a.calls | sed -E 's/^ *[0-9]+ //' >calls.txt
 has calls.txt 'GEInitialize\(\.\.\.\) = SUCCESS' 'Session::AddGraph\(\.\.\.\) = SUCCESS' \
-  'Session::RunGraph\(\.\.\.\) = SUCCESS' 'Session::RunGraph\(\.\.\.\) = GRAPH_PARAM_INVALID' 'aclrtSetDevice\(deviceId=0\) = 0'
+  'Session::RunGraph\(\.\.\.\) = SUCCESS' 'Session::RunGraph\(\.\.\.\) = GRAPH_FAILED' 'aclrtSetDevice\(deviceId=0\) = 0'
 grep -qE '^host,Model,Session::RunGraph,[0-9.]+,2,' prof/PROF_*/mindstudio_profiler_output/api_statistic_*.csv ||
   { echo 'no row of RunGraph'; failed=1; }
 # Without libbelay_calls.so, too.
