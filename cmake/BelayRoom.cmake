@@ -74,7 +74,7 @@ function(belay_test name)
                ENVIRONMENT "ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
 endfunction()
 
-# The whole program once more, under other settings:
+# The whole program once more, under other settings (each test is named, so that a hang is, too):
 #   no_help     a waiting host does not help
 #   one_worker
 #   explored    tasks run in the order of a seed
@@ -89,7 +89,7 @@ set(BELAY_VARIANT_two_views BELAY_ALIAS_OFFSET=1048576)
 function(belay_test_variants name)
   cmake_parse_arguments(TEST "" "" "VARIANTS" ${ARGN})
   foreach(variant ${TEST_VARIANTS})
-    add_test(NAME ${name}:${variant} COMMAND ${name} --gtest_brief=1 ${TEST_UNPARSED_ARGUMENTS})
+    add_test(NAME ${name}:${variant} COMMAND ${name} ${TEST_UNPARSED_ARGUMENTS})
     set_tests_properties(${name}:${variant} PROPERTIES TIMEOUT 600 LABELS variant COST 50
       ENVIRONMENT "${BELAY_VARIANT_${variant}};ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
   endforeach()
