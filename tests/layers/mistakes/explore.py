@@ -42,7 +42,7 @@ THREADS_DECIDE = {"ATimeoutIsIgnored", "TheGateOpensBeforeTheStore", "TheGateOpe
                   "AThreadStoresForAFunctionThatGoesOn", "ASubscribedCallbackComesTooEarly",
                   "TheTimeoutOfAnEventIsIgnored", "ACallbackStoresInTheNextUpload",
                   "ACallbackTakesWhatTheNextDownloadReplaces", "ACallbackUploadsForTheNextOperator",
-                  "ACallbackStoresALengthForTheNextUpload"}
+                  "ACallbackStoresALengthForTheNextUpload", "ACallbackOfOneStreamStoresForAnother"}
 # Needs what belay check puts before the program.
 UNDER_CHECK_ONLY = {"AHandlerOfTheProgramStays"}
 

@@ -375,69 +375,89 @@ class Reporter {
 
 void IsOver(void* over) { *static_cast<std::atomic<bool>*>(over) = true; }
 
+// Where others need the cores a function may be over before the program makes the call that it meets: it
+// waits for that call, but in the mended twin, where the call may wait for the function.
+std::atomic<bool> g_called;
+void AwaitCall() {
+  while (!g_called) std::this_thread::yield();
+}
+
 }  // namespace
 
 // The upload reads what the function may not have stored.
 MISTAKE(ACallbackStoresInTheNextUpload, "race") {
+  g_called = mended;
   Reporter reporter;
   reporter.Launch(
       [](void* over) {
+        AwaitCall();
         At(0) = 1;  // [2]
         IsOver(over);
       },
       mended);
   Copy(x, pinned, a);  // [1]
+  g_called = true;
   Wait(a);
   reporter.Await();
 }
 
 // It takes the last results while the next come.
 MISTAKE(ACallbackTakesWhatTheNextDownloadReplaces, "race") {
+  g_called = mended;
   Reporter reporter;
   Copy(pinned, x, a);
   reporter.Launch(
       [](void* over) {
+        AwaitCall();
         host[0] = At(0);  // [2]
         IsOver(over);
       },
       false);
   if (mended) reporter.Await();
   Copy(pinned, y, a);  // [1]
+  g_called = true;
   Wait(a);
   reporter.Await();
 }
 
 // By a call: the operator behind the callback reads what the call brings.
 MISTAKE(ACallbackUploadsForTheNextOperator, "race") {
+  g_called = mended;
   Reporter reporter;
   reporter.Launch(
       [](void* over) {
+        AwaitCall();
         OK(aclrtSetDevice(0));
         OK(aclrtMemcpy(x, kBytes, host, kBytes, ACL_MEMCPY_HOST_TO_DEVICE));  // [2]
         IsOver(over);
       },
       mended);
   Copy(y, x, a);  // [1]
+  g_called = true;
   Wait(a);
   reporter.Await();
 }
 
 // Less than a page: what it has stored is seen when the upload is over.
 MISTAKE(ACallbackStoresALengthForTheNextUpload, "race") {
+  g_called = mended;
   Reporter reporter;
   reporter.Launch(
       [](void* over) {
+        AwaitCall();
         At(9) = static_cast<char>(At(9) + 1);
         IsOver(over);
       },
       mended);
   Copy(x, static_cast<char*>(pinned) + 8, a, 16);  // [1]
-  Wait(a);                                         // [2]
+  g_called = true;
+  Wait(a);  // [2]
   reporter.Await();
 }
 
 // What comes before the function on its stream is over when it begins.
 MISTAKE(ACallbackFreesWhatTheNextReads, "free-while-used") {
+  g_called = mended;
   static void* block;
   block = NewBlock();
   Reporter reporter;
@@ -445,12 +465,14 @@ MISTAKE(ACallbackFreesWhatTheNextReads, "free-while-used") {
   if (mended) Copy(y, block, a);
   reporter.Launch(
       [](void* over) {
+        AwaitCall();
         OK(aclrtSetDevice(0));
         Free(block);  // [1]
         IsOver(over);
       },
       false);
   if (!mended) Copy(y, block, a);  // [2]
+  g_called = true;
   Wait(a);
   reporter.Await();
 }
@@ -466,10 +488,15 @@ MISTAKE(ADownloadThatWasGivenUpIsLoaded, "given-up") {
 // --- functions that a stream waits for, and another one does not
 
 MISTAKE(ACallbackOfOneStreamStoresForAnother, "race") {
-  const auto store = [](void*) { static_cast<volatile char*>(pinned)[0] = 9; };  // [2]
+  g_called = mended;
+  const auto store = [](void*) {
+    AwaitCall();
+    static_cast<volatile char*>(pinned)[0] = 9;  // [2]
+  };
   OK(aclrtLaunchHostFunc(a, store, nullptr));
   if (mended) Link(a, b);
   Copy(x, pinned, b);  // [1]
+  g_called = true;
 }
 
 MISTAKE(AFunctionReadsWhatAnotherStreamDownloads, "race") {
