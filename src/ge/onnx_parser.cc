@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ge/codes.h"
+#include "ge/ge_api_types.h"
 #include "ge/graph_impl.h"
 #include "ge/guard.h"
 #include "ge/options.h"
@@ -21,20 +22,17 @@ namespace {
 using belay::Fail;
 using namespace belay::graph_interface;  // NOLINT
 
-constexpr const char* kOutNodes = "ge.outputNodeName";
-constexpr const char* kHalfInputs = "ge.INPUT_NODES_SET_FP16";
-constexpr const char* kName = "output";
-
 // What is for TensorFlow's models, or for the layout of a card, may be said and changes nothing.
 void CheckOption(const std::string& key, const std::string& value) {
-  constexpr std::string_view kNoLayouts[] = {"is_input_adjust_hw_layout", "is_output_adjust_hw_layout"};
+  constexpr std::string_view kNoLayouts[] = {ir_option::IS_INPUT_ADJUST_HW_LAYOUT,
+                                             ir_option::IS_OUTPUT_ADJUST_HW_LAYOUT};
   if (std::ranges::find(kNoLayouts, key) != std::end(kNoLayouts)) {
     if (belay::graph::Wanted(*belay::graph::FindFlag(key), value).empty()) return;
     Fail(kBadArgument, "build-parser-option",
          "option {} of the ONNX parser is '{}'; it is false here: NC1HWC0 is a layout of a card", key, value);
   }
-  constexpr std::string_view kKnown[] = {kOutNodes, kHalfInputs, kName, "enable_scope_fusion_passes",
-                                         "input_data_names"};
+  constexpr std::string_view kKnown[] = {ir_option::OUT_NODES, ir_option::INPUT_FP16_NODES, ir_option::OUTPUT,
+                                         ir_option::ENABLE_SCOPE_FUSION_PASSES, ir_option::INPUT_DATA_NAMES};
   if (std::ranges::find(kKnown, key) != std::end(kKnown)) return;
   Fail(kBadArgument, "build-parser-option", "there is no option {} of the ONNX parser", key);
 }
@@ -45,12 +43,14 @@ void Parse(belay::graph::onnx::ModelData model, const std::string& folder,
   for (const auto& [key, value] : options) {
     if (!value.empty()) CheckOption(key, value);
   }
-  if (!options[kOutNodes].empty()) belay::graph::ChooseOutputs(model, options[kOutNodes]);
+  if (!options[ir_option::OUT_NODES].empty())
+    belay::graph::ChooseOutputs(model, options[ir_option::OUT_NODES]);
   belay::graph::Graph read = belay::graph::onnx::Import(model, folder);
-  if (!options[kHalfInputs].empty()) belay::graph::TakeHalfInputs(read, options[kHalfInputs]);
+  if (!options[ir_option::INPUT_FP16_NODES].empty())
+    belay::graph::TakeHalfInputs(read, options[ir_option::INPUT_FP16_NODES]);
   GraphImpl& impl = GraphImpl::Of(graph);
   impl.Adopt(std::move(read));
-  if (!options[kName].empty()) impl.name = options[kName];
+  if (!options[ir_option::OUTPUT].empty()) impl.name = options[ir_option::OUTPUT];
 }
 
 }  // namespace

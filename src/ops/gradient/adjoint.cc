@@ -10,12 +10,11 @@
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 #include "ops/layout/rearranged.h"
+#include "ops/parts.h"
 #include "ops/pool/pool.h"
 #include "ops/resize/resample.h"
 #include "ops/resize/upsample.h"
-#include "ops/sequence.h"
 #include "tensor/codes.h"
-#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
@@ -84,9 +83,7 @@ AxisTaps Kept(int64_t size) { return Turned(size, IdentityMap(size)); }
 // Of a result with its channels last in its order, too: the pages have both.
 Shape InputSize(Ints input_size, const Operand& out) {
   Shape said = Shape::Of(input_size.data(), static_cast<int>(input_size.size()));
-  const bool last =
-      out.tensor->format == tensor::Format::kNHWC || out.tensor->format == tensor::Format::kNDHWC;
-  if (last && said != out.shape()) BringChannelsForward(said, said.rank());
+  if (HasChannelsLast(*out.tensor) && said != out.shape()) BringChannelsForward(said, said.rank());
   return said;
 }
 
@@ -129,20 +126,6 @@ void SmoothBackward(Plan& plan, const Operand& gradient, Ints output_size, Ints 
 
 // --- padding ---
 
-// Of complex numbers: the real parts and the imaginary ones, each on their own.
-void PlanParts(Plan& plan, const Operand& from, const Operand& to, const std::vector<AxisTaps>& taps) {
-  CheckSameType(from, to);
-  Sequence parts(plan);
-  for (int i = 0; i < 2; ++i) {
-    const Tensor given = tensor::PartsOf(*from.tensor, i), made = tensor::PartsOf(*to.tensor, i);
-    parts.Add([&](Plan& part) {
-      PlanResample(part, {&given, nullptr, from.binding, from.name}, {&made, nullptr, to.binding, to.name},
-                   taps, 0);
-    });
-  }
-  parts.Finish();
-}
-
 void PadBackward(Plan& plan, const Operand& gradient, const Operand& self, int rank, Ints padding,
                  PadMode mode, const Operand& out) {
   const Shape& shape = self.tensor->shape;
@@ -170,7 +153,11 @@ void PadBackward(Plan& plan, const Operand& gradient, const Operand& self, int r
     wanted.push_back(taps.back().in);
   }
   CheckShape(gradient, wanted);
-  if (IsComplex(self.dtype())) return PlanParts(plan, gradient, out, taps);
+  if (IsComplex(self.dtype())) {
+    return OverParts(plan, gradient, out, [&](Plan& part, DType, const Operand& from, const Operand& to) {
+      PlanResample(part, from, to, taps, 0);
+    });
+  }
   PlanResample(plan, gradient, out, std::move(taps), 0);
 }
 

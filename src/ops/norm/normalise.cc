@@ -468,34 +468,21 @@ void PlanNormAs(Plan& plan, const Normalisation& how, DType compute, const NormO
   plan.SetBody(body);
 }
 
-// A weight that all slices share, as one row. False: it is another, or does not lie so.
-bool TakeRow(const Operand& operand, uint32_t mask, int64_t row, Tensor* flat, Operand* shared) {
+// What is the same along all other dimensions than those of the mask, along which it lies as a list. False:
+// it is another, or does not lie so.
+bool TakeList(const Operand& operand, uint32_t mask, Tensor* flat, Operand* list) {
   if (!operand.present()) return true;
   const Tensor& t = *operand.tensor;
-  int64_t next = 1;
+  int64_t count = 1;
   for (int d = t.shape.rank() - 1; d >= 0; --d) {
     if (t.shape[d] == 1) continue;
-    if (t.strides[d] != ((mask >> d & 1) != 0 ? next : 0)) return false;
-    next *= t.shape[d];
+    const bool listed = (mask >> d & 1) != 0;
+    if (t.strides[d] != (listed ? count : 0)) return false;
+    if (listed) count *= t.shape[d];
   }
-  *flat = tensor::PackedOf(t.dtype, {row});
+  *flat = tensor::PackedOf(t.dtype, {count});
   flat->offset = t.offset;
-  *shared = {flat, nullptr, operand.binding, operand.name};
-  return ComputeType(t.dtype) == DType::kF32;
-}
-
-// One number for each slice, which are rows behind the first dimensions, as a list. False: it lies otherwise.
-bool TakeNumbers(const Operand& operand, int first, Tensor* flat, Operand* told) {
-  if (!operand.present()) return true;
-  const Tensor& t = *operand.tensor;
-  int64_t next = 1;
-  for (int d = first - 1; d >= 0; --d) {
-    if (t.shape[d] != 1 && t.strides[d] != next) return false;
-    next *= t.shape[d];
-  }
-  *flat = tensor::PackedOf(t.dtype, {next});
-  flat->offset = t.offset;
-  *told = {flat, nullptr, operand.binding, operand.name};
+  *list = {flat, nullptr, operand.binding, operand.name};
   return ComputeType(t.dtype) == DType::kF32;
 }
 
@@ -508,9 +495,9 @@ bool PlanRowsOfHalves(Plan& plan, const Normalisation& how, const NormOperands& 
   if ((mask & ((1u << first) - 1)) != 0 || how.kept) return false;
   Tensor flat[4];
   Operand shared[2], told[2];
-  if (!AreHalfRows(*o.x.tensor, *o.out.tensor) || !TakeRow(o.weight, mask, row, &flat[0], &shared[0]) ||
-      !TakeRow(o.bias, mask, row, &flat[1], &shared[1]) || !TakeNumbers(o.shift, first, &flat[2], &told[0]) ||
-      !TakeNumbers(o.factor, first, &flat[3], &told[1]))
+  if (!AreHalfRows(*o.x.tensor, *o.out.tensor) || !TakeList(o.weight, mask, &flat[0], &shared[0]) ||
+      !TakeList(o.bias, mask, &flat[1], &shared[1]) || !TakeList(o.shift, ~mask, &flat[2], &told[0]) ||
+      !TakeList(o.factor, ~mask, &flat[3], &told[1]))
     return false;
   HalfRows rows{o.x, o.out, shared, row};
   rows.told = told;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -167,6 +168,12 @@ void PlanScaled(Plan& plan, Body& body, const Operand& x, int64_t axis, int64_t 
   plan.SetBody(body);
 }
 
+int64_t DimensionOf(const Plan& plan, const Operand& x, int64_t axis) {
+  const int64_t rank = x.shape().rank(), at = axis < 0 ? axis + rank : axis;
+  if (at < 0 || at >= rank) RefuseExperts(plan, std::string("axis is no dimension of ") + x.name);
+  return at;
+}
+
 // Others than one number have as many as the dimension, which is the only one of theirs that is not 1.
 void CheckFactors(const Plan& plan, const Operand& scale, const Operand& shift, int64_t wanted) {
   bool one_dimension = scale.tensor->count() == wanted;
@@ -229,9 +236,8 @@ void Quantize(Plan& plan, DType, const Operand& x, const Operand& scales, const 
   CheckExpertRank(plan, x, 1, 8);
   CheckExpertShape(plan, out, x.shape());
   if (type != out.dtype()) RefuseExperts(plan, "dtype is not the type of the result");
-  const int64_t rank = x.shape().rank(), at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= rank) RefuseExperts(plan, "axis is no dimension of x");
-  const int64_t place = scales.tensor->count() == 1 ? rank - 1 : at;
+  const int64_t at = DimensionOf(plan, x, axis);
+  const int64_t place = scales.tensor->count() == 1 ? x.shape().rank() - 1 : at;
   CheckFactors(plan, scales, zeroPoints, x.shape()[static_cast<int>(place)]);
   StaticBody body;
   body.in.x = Rows(x), body.in.scale = Factors(scales), body.in.shift = Factors(zeroPoints);
@@ -256,8 +262,7 @@ void FakeQuantPerTensorAffineCachemask(Plan& plan, DType, const Operand& self, c
 void FakeQuantPerChannelAffineCachemask(Plan& plan, DType, const Operand& self, const Operand& scale,
                                         const Operand& zeroPoint, int64_t axis, int64_t quantMin,
                                         int64_t quantMax, const Operand& out, const Operand& mask) {
-  const int64_t rank = self.shape().rank(), at = axis < 0 ? axis + rank : axis;
-  if (at < 0 || at >= rank) RefuseExperts(plan, "axis is no dimension of self");
+  const int64_t at = DimensionOf(plan, self, axis);
   CheckExpertRank(plan, scale, 1, 1);
   CheckExpertShape(plan, scale, Shape{self.shape()[static_cast<int>(at)]});
   CheckExpertShape(plan, zeroPoint, scale.shape());

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/layout/checks.h"
+#include "ops/parts.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rules.h"
 #include "ops/sequence.h"
@@ -28,22 +29,6 @@ constexpr Reduction kMin{.fold = Fold::kMin};
 
 void Over(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims, const Operand& out) {
   PlanReduce(plan, how, type, self, rules::ReducedDims(self, dims), out);
-}
-
-// Of complex numbers: the real parts and the imaginary ones, each on their own. plan(part, its type, self,
-// out)
-template <class PlanPart>
-void OverParts(Plan& plan, const Operand& self, const Operand& out, const PlanPart& plan_part) {
-  CheckSameType(self, out);
-  Sequence parts(plan);
-  for (int i = 0; i < 2; ++i) {
-    const Tensor from = tensor::PartsOf(*self.tensor, i), to = tensor::PartsOf(*out.tensor, i);
-    parts.Add([&](Plan& part) {
-      plan_part(part, to.dtype, Operand{&from, nullptr, self.binding, self.name},
-                Operand{&to, nullptr, out.binding, out.name});
-    });
-  }
-  parts.Finish();
 }
 
 void Linear(Plan& plan, const Reduction& how, DType type, const Operand& self, Dims dims,
