@@ -74,6 +74,9 @@ function(belay_test name)
                ENVIRONMENT "ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
 endfunction()
 
+# Before a program whose tests take minutes: one that stands still tells where, a while before ctest ends it.
+set(BELAY_WITH_STACKS ${CMAKE_SOURCE_DIR}/scripts/with-stacks 480)
+
 # The whole program once more, under other settings (each test is named, so that a hang is, too):
 #   no_help     a waiting host does not help
 #   one_worker
@@ -89,7 +92,8 @@ set(BELAY_VARIANT_two_views BELAY_ALIAS_OFFSET=1048576)
 function(belay_test_variants name)
   cmake_parse_arguments(TEST "" "" "VARIANTS" ${ARGN})
   foreach(variant ${TEST_VARIANTS})
-    add_test(NAME ${name}:${variant} COMMAND ${name} ${TEST_UNPARSED_ARGUMENTS})
+    add_test(NAME ${name}:${variant} COMMAND ${BELAY_WITH_STACKS} $<TARGET_FILE:${name}>
+             ${TEST_UNPARSED_ARGUMENTS})
     set_tests_properties(${name}:${variant} PROPERTIES TIMEOUT 600 LABELS variant COST 50
       ENVIRONMENT "${BELAY_VARIANT_${variant}};ASCEND_PROCESS_LOG_PATH=${CMAKE_BINARY_DIR}/log")
   endforeach()
