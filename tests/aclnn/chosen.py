@@ -126,6 +126,60 @@ def sparse_flash(r: Random, form) -> Case:
     return Case(arguments, wants)
 
 
+@TABLE.case('TopKTopPSample TopKTopPSampleV2')
+def sampled(r: Random, form) -> Case:
+    while (case := sampled_once(r, form)) is None:
+        pass
+    return case
+
+
+def sampled_once(r: Random, form) -> Case | None:
+    """None: two are so close that rounding may tell which is the greater."""
+    second, dtype, rows = form.name.endswith('V2'), r.pick(form.types['logits']), r.int(1, 4)
+    n = r.pick([r.int(1, 9), r.int(500, 1500)])
+    softens, most = (r.chance(), r.pick([r.int(1, 20), 1024, 5000])) if second else (True, 1024)
+    logits = given(r.rng.permutation(rows * n).reshape(rows, n) % 509 / 64 if softens else r.rng.random((rows, n)), dtype)
+    k, p = r.tensor('i32', (rows,), -1, n + 2), given(r.rng.choice([-0.5, 0, 0.3, 0.6, 0.9, 1, 1.5], rows), dtype)
+    least = given(r.rng.choice([-1, 0, 0.05, 0.4, 1, 2], rows), dtype) if second and r.chance() else None
+    q = r.tensor('f32', (rows, n), 0.1, 3) if r.chance() else None
+    flags = [r.chance(), r.chance() if second else False]
+    gone = -np.inf if softens else 0
+    best, left = np.zeros(rows, np.int64), np.full((rows, n), gone, np.float32)
+    places, weights = np.zeros((rows, n), np.int64), np.zeros((rows, n))
+    for i in range(rows):
+        row = logits.data[i].astype(np.float64)
+        kept, part, floor = int(k.data[i]), float(p.data[i]), -1 if least is None else float(least.data[i])
+        counted = 1 <= kept <= min(n, min(-(-most // 8) * 8, 1024))
+        order = np.argsort(-row, kind='stable') if counted or part < 1 or floor >= 1 else np.arange(n)
+        order = order[:kept] if counted else order
+        by = np.exp(row[order] - row[order].max()) / np.exp(row[order] - row[order].max()).sum() if softens else row[order]
+        if part < 1:
+            before = np.cumsum(by) - by
+            stays = before < part if part > 0 else np.arange(len(by)) == 0
+            if np.any(np.abs(before - part) < 1e-5):
+                return None
+            by = np.where(part <= 0 and softens, 1, by)[stays]
+            order = order[stays]
+        if floor > 0:
+            stays = by >= floor * by.max() if floor < 1 else np.arange(len(by)) == 0
+            if floor < 1 and np.any(np.abs(by - floor * by.max()) < 1e-6):
+                return None
+            by, order = by[stays], order[stays]
+        score = by if q is None else by / (np.abs(q.data[i, :len(by)].astype(np.float64)) + 1e-3)
+        in_order = np.sort(score)[::-1]
+        if q is not None and len(by) > 1 and in_order[1] > in_order[0] * (1 - 1e-5):
+            return None
+        best[i], left[i, order] = order[np.argmax(score)], row[order]
+        places[i, :len(by)], weights[i, :len(by)] = order, by
+    given_first = [logits, k, p, q, *([least] if second else []), 1e-3, flags[0], r.int(0, 40)]
+    results = [Tensor('i64', (rows,)), Tensor('f32', (rows, n)) if flags[0] else r.tensor('f32', (1,))]
+    if not second:
+        return Case([*given_first, *results], {7: best} | ({8: Want(left)} if flags[0] else {}))
+    sampled = [Tensor('i64', (rows, n)), Tensor('f32', (rows, n))] if flags[1] else [r.tensor('i64', (1,)), r.tensor('f32', (1,))]
+    wants = {11: best} | ({12: Want(left)} if flags[0] else {}) | ({13: places, 14: Want(weights, 1.0)} if flags[1] else {})
+    return Case([*given_first, most, softens, flags[1], *results, *sampled], wants)
+
+
 @TABLE.case('GroupedMatmulFinalizeRoutingWeightNz', without='shape')
 def added_rows(r: Random, form) -> Case:
     groups, m, k, n, tokens = r.int(1, 4), r.size(0, 9), r.int(1, 20), r.int(1, 40), r.int(1, 6)

@@ -43,6 +43,7 @@ import listed
 import loss
 import mutated_doors
 import mutations
+import native_sparse
 import normal
 import optimiser
 import pixel
@@ -55,7 +56,8 @@ import short_memory
 from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
-                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser, chosen)}
+                                   gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser, chosen,
+                                   native_sparse)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 
 import errors
+import sparse_refusals
 from binding import BAD_ARGUMENT, INDEX_FAULT, NULL_ARGUMENT
 from calls import (HALF, IMAGE, LORA, NONE, ONE, PACKED, PAGES, SMALL, SMALL_PACKED, STATES, added, attention, blocks, bytes_in_groups,
                    class_loss, delta, dequantised, gated, gating, groups, latent, layers, looked_up, mask, nz, o, packed,
@@ -771,7 +772,6 @@ NULLS = [
     ('no place for the steps', 'GeluQuant', t(3, 4), None, None, b'none', b'dynamic', b'rint', 2, o(3, 4, dtype='i8'), None),
 ]
 
-
 # What only a task sees: it fails.
 TASKS = [
     ('a length far below those before it', 'GatherPaKvCache', t(1, 1, 1, 4), t(1, 1, 1, 4), t(3, 3, dtype='i32'),
@@ -792,9 +792,9 @@ def expect_failing(device, name: str, case: Case, rng, what: str) -> list[str]:
 
 def check(device, rng) -> list[str]:
     failures = []
-    for what, name, *arguments in TASKS:
+    for what, name, *arguments in TASKS + sparse_refusals.TASKS:
         failures += [f'{name}: {f}' for f in expect_failing(device, name, Case(arguments, {}), rng, what)]
-    for calls, code in ((CALLS, BAD_ARGUMENT), (NULLS, NULL_ARGUMENT)):
+    for calls, code in ((CALLS + sparse_refusals.CALLS, BAD_ARGUMENT), (NULLS, NULL_ARGUMENT)):
         for what, name, *arguments in calls:
             failures += [f'{name}: {f}' for f in errors.expect(device, name, Case(arguments, {}), rng, code, what)]
     return failures

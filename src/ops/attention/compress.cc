@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "ops/experts/experts.h"
 #include "ops/experts/rows.h"
+#include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
 
@@ -131,6 +132,43 @@ struct CompressGradientBody {
   }
 };
 
+// The last block of the tokens of each sequence that end with one, read from pages.
+struct CompressCacheBody {
+  Rows input, weight, out;
+  Indices slots, table;
+  int slots_at, table_at;
+  std::vector<int64_t> lengths;
+  int64_t heads, block, stride, page_rows, pages, pages_each;
+
+  void operator()(const Frame& frame) const {
+    const std::span<const int64_t> slot = slots.Read(frame, slots_at), page = table.Read(frame, table_at);
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      if (lengths[i] < block || (lengths[i] - block) % stride != 0) continue;
+      Block(frame, lengths[i] - block, page.subspan(i * static_cast<size_t>(pages_each)),
+            CheckedPlace(slot[i], out.count() / heads));
+    }
+  }
+
+  void Block(const Frame& frame, int64_t first, std::span<const int64_t> page, int64_t slot) const {
+    ParallelFor(heads, RowGrain(out.width() * block), [&](int64_t begin, int64_t end) {
+      alignas(64) float sum[kBlock], buffer[kBlock];
+      for (int64_t head = begin; head < end; ++head) {
+        EachStretch(out.width(), [&](const Stretch& s) {
+          std::fill_n(sum, s.n, 0.0f);
+          for (int64_t w = 0; w < block; ++w) {
+            const int64_t token = first + w;
+            const int64_t at = CheckedPlace(page[static_cast<size_t>(token / page_rows)], pages) * page_rows +
+                               token % page_rows;
+            AddScaled(sum, input.Load(frame, at * heads + head, s.at, s.n, buffer), weight.At(frame, w, head),
+                      s.n);
+          }
+          out.Store(frame, slot * heads + head, s.at, s.n, sum);
+        });
+      }
+    });
+  }
+};
+
 }  // namespace
 
 namespace kernels {
@@ -170,6 +208,47 @@ void NsaCompressGrad(Plan& plan, DType, const NsaCompressGradArguments& a) {
   if (a.input_grad.tensor->empty() && a.weight_grad.tensor->empty()) return;
   plan.SetCost(200 + static_cast<uint64_t>(a.output_grad.tensor->count() * a.compress_block_size) / 2);
   plan.SetBody(body);
+}
+
+void NsaCompressWithCache(Plan& plan, DType, const NsaCompressWithCacheArguments& a) {
+  if (std::string_view(a.layout) != "TND" || a.act_seq_len_type != 1)
+    RefuseExperts(plan, "layout is TND, and actSeqLen holds lengths (its type is 1)");
+  if (a.compress_block_size < 1 || a.compress_stride < 1)
+    RefuseExperts(plan, "compressBlockSize and compressStride are above 0");
+  CheckExpertRank(plan, a.input, 4, 4);
+  const Shape& s = a.input.shape();
+  if (s[1] != a.page_block_size || s[1] < 1)
+    RefuseExperts(plan, "pageBlockSize is not the tokens of a page of input");
+  CheckExpertShape(plan, a.weight, {a.compress_block_size, s[2]});
+  CheckExpertRank(plan, a.output_cache, 3, 3);
+  CheckExpertShape(plan, a.output_cache, {a.output_cache.shape()[0], s[2], s[3]});
+  for (const Operand* o : {&a.weight, &a.output_cache}) CheckSameType(a.input, *o);
+  const auto count = static_cast<int64_t>(a.act_seq_len.size());
+  CheckExpertShape(plan, a.slot_mapping, {count});
+  if (!a.block_table.present()) RefuseExperts(plan, "tokens lie in pages: blockTable is not null");
+  CheckExpertRank(plan, a.block_table, 2, 2);
+  const int64_t each = a.block_table.shape()[1];
+  CheckExpertShape(plan, a.block_table, {count, each});
+  for (const int64_t n : a.act_seq_len) {
+    if (n < 0 || n > each * s[1])
+      RefuseExperts(plan, "a length in actSeqLen is below 0 or beyond the pages of its sequence");
+  }
+  if (count == 0 || a.output_cache.tensor->empty()) return;
+  plan.SetCost(200 + static_cast<uint64_t>(count * s[2] * s[3] * a.compress_block_size) / 4);
+  plan.SetBody(CompressCacheBody{.input = Rows(a.input),
+                                 .weight = Rows(a.weight),
+                                 .out = Rows(a.output_cache),
+                                 .slots = Indices(plan, *a.slot_mapping.tensor),
+                                 .table = Indices(plan, *a.block_table.tensor),
+                                 .slots_at = a.slot_mapping.binding,
+                                 .table_at = a.block_table.binding,
+                                 .lengths = {a.act_seq_len.begin(), a.act_seq_len.end()},
+                                 .heads = s[2],
+                                 .block = a.compress_block_size,
+                                 .stride = a.compress_stride,
+                                 .page_rows = s[1],
+                                 .pages = s[0],
+                                 .pages_each = each});
 }
 
 }  // namespace kernels

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/parallel.h"
+#include "ops/attention/online_heads.h"
 #include "ops/attention/sparse_sequences.h"
 #include "ops/experts/experts.h"
 #include "ops/experts/matrix_block.h"
@@ -61,13 +62,10 @@ struct IndexerBody {
     const int64_t heads = sequences.heads();
     float *q = mine, *k = q + heads * size, *products = k + kKeysAtOnce * size,
           *by = products + heads * kKeysAtOnce;
-    const auto bring = [&](const Rows& rows, int64_t row, float* place) {
-      const float* from = rows.Load(frame, row, place);
-      if (from != place) std::copy_n(from, rows.width(), place);
-    };
-    for (int64_t h = 0; h < heads; ++h) bring(query, token * heads + h, q + h * size);
-    for (int64_t j = 0; j < n; ++j) bring(key, sequences.KeyRow(frame, all, *s, first + j), k + j * size);
-    bring(weights, token, by);
+    for (int64_t h = 0; h < heads; ++h) BringRow(frame, query, token * heads + h, q + h * size);
+    for (int64_t j = 0; j < n; ++j)
+      BringRow(frame, key, sequences.KeyRow(frame, all, *s, first + j), k + j * size);
+    BringRow(frame, weights, token, by);
     MultiplyFloats(
         {heads, n, size, {q, size, false}, {k, size, true}, products, n, GemmType::kF32, GemmType::kF32});
     to += first;

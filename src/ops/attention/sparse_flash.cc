@@ -1,24 +1,17 @@
 // Attention of each token over the keys that it was given: aclnnSparseFlashAttention and its second version.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
+#include "ops/attention/online_heads.h"
 #include "ops/attention/sparse_sequences.h"
 #include "ops/experts/experts.h"
-#include "ops/experts/matrix_block.h"
-#include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
-#include "ops/norm/softmax_loops.h"
 #include "ops/scratch.h"
 
 namespace belay::ops {
 namespace {
-
-constexpr int64_t kColumnsAtOnce = 256;
-constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 struct SparseFlashBody {
   SparseSequences sequences;
@@ -30,112 +23,60 @@ struct SparseFlashBody {
   float scale = 1;
   PieceScratch<float> room;
 
-  // What one token's heads have by now.
-  struct State {
-    float *q, *k, *v, *scores, *added, *sums, *most, *total;
-  };
-
-  static int64_t Room(int64_t heads, int64_t size, int64_t deep) {
-    return heads * (deep + kColumnsAtOnce + 2 * size + 2) + kColumnsAtOnce * (deep + size);
-  }
-
-  State Divide(float* mine) const {
-    const int64_t heads = sequences.heads();
-    State s{};
-    s.q = mine, s.k = s.q + heads * deep, s.v = s.k + kColumnsAtOnce * deep;
-    s.scores = s.v + kColumnsAtOnce * size, s.added = s.scores + heads * kColumnsAtOnce;
-    s.sums = s.added + heads * size, s.most = s.sums + heads * size, s.total = s.most + heads;
-    return s;
-  }
-
   void operator()(const Frame& frame) const {
     const auto all = sequences.Read(frame);
     const std::span<const int64_t> places = chosen.Read(frame, chosen_at);
     room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
       for (int64_t token = begin; token < end; ++token)
-        Token(frame, all, token, places.data() + token * count, Divide(mine));
+        Token(frame, all, token, places.data() + token * count,
+              OnlineHeads(sequences.heads(), deep, size, scale, mine));
     });
   }
 
   void Token(const Frame& frame, std::span<const SparseSequences::Sequence> all, int64_t token,
-             const int64_t* places, const State& state) const {
+             const int64_t* places, const OnlineHeads& state) const {
     const int64_t heads = sequences.heads();
     Begin(frame, token, state);
     const SparseSequences::Sequence* s = sequences.Of(all, token);
     const int64_t seen = s == nullptr ? 0 : sequences.Seen(*s, token);
-    int64_t rows[kColumnsAtOnce], n = 0;
+    int64_t n = 0;
     for (int64_t i = 0; i < count && places[i] >= 0; ++i) {
       if (places[i] > seen / block) continue;
       const int64_t last = std::min(seen, (places[i] + 1) * block);
       for (int64_t column = places[i] * block; column < last; ++column) {
-        rows[n++] = sequences.KeyRow(frame, all, *s, column);
-        if (n < kColumnsAtOnce) continue;
-        AddColumns(frame, rows, n, state);
+        Bring(frame, sequences.KeyRow(frame, all, *s, column), n++, state);
+        if (n < OnlineHeads::kColumnsAtOnce) continue;
+        state.Add(n);
         n = 0;
       }
     }
-    if (n > 0) AddColumns(frame, rows, n, state);
-    for (int64_t h = 0; h < heads; ++h) {
-      float* sum = state.sums + h * size;
-      const float by = state.total[h] == 0 ? 0 : 1 / state.total[h];
-      BestRowLoops().multiply_by(sum, sum, by, size);
-      out.Store(frame, token * heads + h, sum);
-    }
+    if (n > 0) state.Add(n);
+    state.Divide();
+    for (int64_t h = 0; h < heads; ++h) out.Store(frame, token * heads + h, state.sums + h * size);
     if (!most_out.present()) return;
     most_out.Store(frame, token, state.most);
     sum_out.Store(frame, token, state.total);
   }
 
-  void Bring(const Frame& frame, const Rows& rows, int64_t row, float* to) const {
-    const float* from = rows.Load(frame, row, to);
-    if (from != to) std::copy_n(from, rows.width(), to);
-  }
-
   // A sink is a score that has no value.
-  void Begin(const Frame& frame, int64_t token, const State& state) const {
+  void Begin(const Frame& frame, int64_t token, const OnlineHeads& state) const {
     const int64_t heads = sequences.heads();
     for (int64_t h = 0; h < heads; ++h) {
       float* q = state.q + h * deep;
-      Bring(frame, query, token * heads + h, q);
-      Bring(frame, query_rope, token * heads + h, q + size);
+      BringRow(frame, query, token * heads + h, q);
+      BringRow(frame, query_rope, token * heads + h, q + size);
     }
-    std::fill_n(state.sums, heads * size, 0.0f);
-    std::fill_n(state.most, heads, kNone);
-    std::fill_n(state.total, heads, 0.0f);
+    state.Begin();
     if (!sinks.present()) return;
-    Bring(frame, sinks, 0, state.most);
+    BringRow(frame, sinks, 0, state.most);
     std::fill_n(state.total, heads, 1.0f);
   }
 
-  void AddColumns(const Frame& frame, const int64_t* rows, int64_t n, const State& s) const {
-    const int64_t heads = sequences.heads();
-    for (int64_t j = 0; j < n; ++j) {
-      Bring(frame, key, rows[j], s.k + j * deep);
-      Bring(frame, key_rope, rows[j], s.k + j * deep + size);
-      Bring(frame, value, rows[j], s.v + j * size);
-    }
-    MultiplyFloats(
-        {heads, n, deep, {s.q, deep, false}, {s.k, deep, true}, s.scores, n, GemmType::kF32, GemmType::kF32});
-    const SoftmaxLoops<float>& loops = BestSoftmaxLoopsF32();
-    for (int64_t h = 0; h < heads; ++h) {
-      float* scores = s.scores + h * n;
-      loops.scale(scores, scale, n);
-      const float most = std::max(s.most[h], loops.max(scores, n));
-      const float kept = s.most[h] == kNone ? 0 : std::exp(s.most[h] - most);
-      s.total[h] = s.total[h] * kept + loops.exp_sum(scores, scores, most, n);
-      s.most[h] = most;
-      if (kept != 1) BestRowLoops().multiply_by(s.sums + h * size, s.sums + h * size, kept, size);
-    }
-    MultiplyFloats({heads,
-                    size,
-                    n,
-                    {s.scores, n, false},
-                    {s.v, size, false},
-                    s.added,
-                    size,
-                    GemmType::kF32,
-                    GemmType::kF32});
-    BestRowLoops().add(s.sums, s.sums, s.added, heads * size);
+  void Bring(const Frame& frame, int64_t row, int64_t column, const OnlineHeads& state) const {
+    float* k = state.k + column * deep;
+    BringRow(frame, key, row, k);
+    BringRow(frame, key_rope, row, k + size);
+    BringRow(frame, value, row, state.v + column * size);
   }
 };
 
@@ -200,7 +141,7 @@ void SparseFlashAttentionV2(Plan& plan, DType, const SparseFlashAttentionV2Argum
   body.out = Rows(a.attention_out);
   body.sinks = Rows(a.sinks), body.scale = static_cast<float>(a.scale_value);
   body.chosen = Indices(plan, *a.sparse_indices.tensor), body.chosen_at = a.sparse_indices.binding;
-  body.room = {plan, tokens, 1, SparseFlashBody::Room(heads, body.size, body.deep)};
+  body.room = {plan, tokens, 1, OnlineHeads::Room(heads, body.deep, body.size)};
   const int64_t columns = std::min(body.count * body.block, sequences.most_columns());
   plan.SetCost(2000 +
                static_cast<uint64_t>(tokens * heads * columns / 32) * static_cast<uint64_t>(body.deep));
