@@ -2,10 +2,10 @@
  * attentionOut = the attention of each token of query [T, N, D] over those blocks of
  * selectedBlockSize keys of its sequence that topkIndices [T, heads of key, selectedBlockCount]
  * names, up to the first that is negative. Lengths are running sums. sparseMode 0: where attenMask
- * [S, S] does not forbid it; 2: keys up to the token's own place. softmaxMaxOut and softmaxSumOut
- * [T, N, 8] as aclnnFlashAttentionScore has them. Belay implements this interface on the CPU. A
- * function follows the page of its name in the public API reference; "Page:" gives that page's
- * number where it is known.
+ * [S, S] does not forbid it; 2: with attenMask [2048, 2048], which is not read, keys up to the
+ * token's own place. softmaxMaxOut and softmaxSumOut [T, N, 8] as aclnnFlashAttentionScore has
+ * them. Belay implements this interface on the CPU. A function follows the page of its name in the
+ * public API reference; "Page:" gives that page's number where it is known.
  * Errors that are not said with each function: 100001 before aclInit and after aclFinalize; 161001
  * for a null pointer or handle where none may be; 107017 for a handle whose object is not alive, or
  * no longer; 200000 when host memory is short. With a stream: 107002 when the thread has no
@@ -30,9 +30,9 @@ extern "C" {
  * attentionOut = the attention of each token of query [T, N, D] over those blocks of
  * selectedBlockSize keys of its sequence that topkIndices [T, heads of key, selectedBlockCount]
  * names, up to the first that is negative. Lengths are running sums. sparseMode 0: where attenMask
- * [S, S] does not forbid it; 2: keys up to the token's own place. softmaxMaxOut and softmaxSumOut
- * [T, N, 8] as aclnnFlashAttentionScore has them. Checks the arguments and makes an executor; up to
- * 8 dimensions, any strides.
+ * [S, S] does not forbid it; 2: with attenMask [2048, 2048], which is not read, keys up to the
+ * token's own place. softmaxMaxOut and softmaxSumOut [T, N, 8] as aclnnFlashAttentionScore has
+ * them. Checks the arguments and makes an executor; up to 8 dimensions, any strides.
  * Errors: 161001: a required argument is null; 161002: types, shapes or formats do not fit;
  * aclGetRecentErrMsg says which.
  */

@@ -59,8 +59,9 @@ class Selected:
         self.block, self.count, self.mode = r.int(1, 4), r.int(1, 5), r.pick([0, 2])
         self.query, self.key, self.value = s.tensors(r)
         self.mask = None
-        if self.mode == 0 and r.chance():
-            self.mask = given(r.rng.integers(0, 2, (max(s.rows), max(s.keys))), r.pick(['bool', 'u8']))
+        if r.chance(0.5 if self.mode == 0 else 0.3):
+            shape = (max(s.rows), max(s.keys)) if self.mode == 0 else (2048, 2048)
+            self.mask = given(r.rng.integers(0, 2, shape), r.pick(['bool', 'u8']))
         self.chosen = np.full((s.tokens, s.shared, self.count), -1)
         for t, _, b, _ in s.each():
             for h in range(s.shared):
@@ -68,10 +69,11 @@ class Selected:
                 self.chosen[t, h, :len(blocks)] = blocks
 
     def columns(self, token: int, place: int, sequence: int, head: int) -> np.ndarray:
-        seen = self.s.keys[sequence] if self.mode == 0 else min(self.s.keys[sequence], place + 1)
+        causal = self.mode == 2 and self.mask
+        seen = min(self.s.keys[sequence], place + 1) if causal else self.s.keys[sequence]
         blocks = [b for b in self.chosen[token, head] if b >= 0]
         found = [c for b in blocks for c in range(b * self.block, (b + 1) * self.block) if c < seen]
-        return np.array([c for c in found if self.mask is None or not self.mask.data[place, c]], int)
+        return np.array([c for c in found if self.mask is None or causal or not self.mask.data[place, c]], int)
 
     def forward(self):
         s, out = self.s, np.zeros((self.s.tokens, self.s.heads, self.s.size))

@@ -542,20 +542,6 @@ def norm_quant(r: Random, form) -> Case:
     return Case([x1, x2, gamma, *scales, *zeros, -1, 1e-6, divides, *outs], wants)
 
 
-@TABLE.case('RmsNormQuant', without='shape')
-def norm_by_number(r: Random, form) -> Case:
-    dtype, width = r.pick(form.types['x']), r.pick([r.int(1, 9), r.int(250, 300)])
-    x = r.tensor(dtype, (*[r.int(1, 4) for _ in range(r.int(0, 3))], width), -2, 2)
-    shape = r.pick([(width,), (1, width)])
-    gamma, beta = r.tensor(dtype, shape, -2, 2), r.tensor(dtype, shape, -1, 1)
-    scale, offset = r.tensor(dtype, (1,), 10, 60), r.tensor('i8', (1,), -20, 20)
-    wide_x = x.data.astype(np.float64)
-    normal = wide_x / np.sqrt((wide_x ** 2).mean(-1, keepdims=True) + 1e-6)
-    value = (normal * wide(gamma).reshape(-1) + wide(beta).reshape(-1)) * wide(scale) + wide(offset)
-    low, high = [np.clip(np.rint(value + d), -128, 127) for d in (-1e-3, 1e-3)]
-    return Case([x, gamma, beta, scale, offset, 1e-6, Tensor('i8', x.shape)], {6: Want(low, other=high)})
-
-
 @TABLE.case('AddRmsNormDynamicQuantV2', without='shape')
 def norm_dynamic_quant(r: Random, form) -> Case:
     x1, x2, gamma, total, normal = added_and_normalised(r, form)

@@ -96,8 +96,6 @@ CALLS = [
     ('places of other rows', *sampled(place=o(3, dtype='i64'))),
     ('logits that have no place', *sampled(left=o(1))),
     ('places that have no place', *sampled(places=o(1, dtype='i64'))),
-    ('another gamma', 'RmsNormQuant', half(2, 4), half(3), half(4), half(1), t(1, dtype='i8'), 1e-6, o(2, 4, dtype='i8')),
-    ('a scale for each column', 'RmsNormQuant', half(2, 4), half(4), half(4), half(4), t(4, dtype='i8'), 1e-6, o(2, 4, dtype='i8')),
 ]
 
 TASKS = [

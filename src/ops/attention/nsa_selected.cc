@@ -20,9 +20,10 @@
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kCausal = 2;       // sparseMode: a token sees the keys up to its own place
-constexpr int64_t kMaskSide = 2048;  // of the mask that only says that there is one
-constexpr int64_t kCopies = 8;       // of each number in softmaxMax and softmaxSum
+constexpr int64_t kCausal =
+    2;  // sparseMode: with a mask, which is not read, a token sees keys up to its own place
+constexpr int64_t kMaskSide = 2048;
+constexpr int64_t kCopies = 8;  // of each number in softmaxMax and softmaxSum
 
 // The keys that a token sees.
 struct ChosenKeys {
@@ -30,12 +31,13 @@ struct ChosenKeys {
   Rows forbidden;  // [rows, keys] of the longest sequence
   Indices chosen;
   int chosen_at = -1;
-  int64_t count = 0, block = 1, mode = 0;
+  int64_t count = 0, block = 1;
+  bool causal = false;
 
   // add(column) for each of them, in the order of the blocks. They end with the first that is negative.
   template <class Add>
   void Each(const Frame& frame, const NsaPlace& place, const int64_t* blocks, const Add& add) const {
-    const int64_t seen = mode == kCausal ? std::min(place.keys, place.row + 1) : place.keys;
+    const int64_t seen = causal ? std::min(place.keys, place.row + 1) : place.keys;
     for (int64_t i = 0; i < count && blocks[i] >= 0; ++i) {
       if (blocks[i] > seen / block) continue;
       const int64_t last = std::min(seen, (blocks[i] + 1) * block);
@@ -61,9 +63,10 @@ ChosenKeys TakeChosen(Plan& plan, const ChosenArgs& a) {
   if (a.block < 1 || a.count < 1) RefuseExperts(plan, "selectedBlockSize and selectedBlockCount are above 0");
   CheckExpertShape(plan, a.indices, {s.tokens(), s.key_heads(), a.count});
   for (const Operand* o : {&a.most, &a.sum}) CheckExpertShape(plan, *o, {s.tokens(), s.heads(), kCopies});
-  keys.count = a.count, keys.block = a.block, keys.mode = a.mode;
-  if (a.mask.present() && a.mode == kCausal) CheckExpertShape(plan, a.mask, {kMaskSide, kMaskSide});
-  if (a.mask.present() && a.mode != kCausal) {
+  keys.count = a.count, keys.block = a.block;
+  keys.causal = a.mask.present() && a.mode == kCausal;
+  if (keys.causal) CheckExpertShape(plan, a.mask, {kMaskSide, kMaskSide});
+  if (a.mask.present() && !keys.causal) {
     CheckExpertShape(plan, a.mask, {s.most_rows(), s.most_keys()});
     keys.forbidden = Rows(a.mask);
   }

@@ -1,4 +1,4 @@
-// Rows, or the sums of two, divided by the root of their mean square and quantised, in one pass.
+// Rows added up, divided by the root of their mean square and quantised, in one pass.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include "ops/experts/row_loops.h"
 #include "ops/experts/rows.h"
 #include "ops/kernels.h"
-#include "ops/layout/checks.h"
 #include "ops/norm/norm_loops.h"
 #include "ops/scratch.h"
 
@@ -24,16 +23,12 @@ struct QuantisedRow {
   bool present() const { return y.present(); }
 };
 
-// What a row is multiplied by before it is rounded: what makes its largest number 127, one number, a number
-// for each column; or divided by the latter.
-enum class QuantisedBy { kItself, kNumber, kFactors, kDivisors };
-
 struct NormBody {
-  Rows x1, x2, gamma, beta, sum;  // x2 and sum: where rows are added up
+  Rows x1, x2, gamma, beta, sum;
   QuantisedRow results[2];
   PieceScratch<float> room;
   float epsilon;
-  QuantisedBy by;
+  bool dynamic, divides;
 
   void operator()(const Frame& frame) const {
     room.For(frame, [&](int64_t begin, int64_t end, float* mine) {
@@ -41,44 +36,29 @@ struct NormBody {
     });
   }
 
+  // What is normalised is the sum as it is stored.
   void Row(const Frame& frame, int64_t row, float* normal) const {
     const int64_t n = x1.width();
-    float* other = normal + n;
-    const float* x = Given(frame, row, normal);
+    float *other = normal + n, *values = other + n;
+    const float *a = x1.Load(frame, row, normal), *b = x2.Load(frame, row, other);
+    const RowLoops& rows = BestRowLoops();
+    rows.add(values, a, b, n);
+    sum.Store(frame, row, values);
+    const float* x = sum.Load(frame, row, values);
     const NormLoops<float>& loops = BestNormLoops<float>();
     double total = 0, squares = 0;
     loops.deviations(x, 0, n, &total, &squares);
-    const auto inverse = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + epsilon));
+    const auto by = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + epsilon));
     const float* weight = gamma.Load(frame, 0, other);
-    loops.apply(normal, x, weight, nullptr, 0, inverse, n);
+    loops.apply(normal, x, weight, nullptr, 0, by, n);
     if (beta.present()) {
       const float* plus = beta.Load(frame, 0, other);
-      BestRowLoops().add(normal, normal, plus, n);
+      rows.add(normal, normal, plus, n);
     }
     for (const QuantisedRow& result : results) {
-      if (!result.present()) continue;
-      switch (by) {
-        case QuantisedBy::kItself:
-          ByItself(frame, row, result, normal, other);
-          break;
-        case QuantisedBy::kNumber:
-          ByNumber(frame, row, result, normal, other);
-          break;
-        default:
-          ByScale(frame, row, result, normal, other);
-      }
+      if (result.present())
+        dynamic ? ByItself(frame, row, result, normal, other) : ByScale(frame, row, result, normal, other);
     }
-  }
-
-  // What is normalised; a sum as it is stored.
-  const float* Given(const Frame& frame, int64_t row, float* room_of_row) const {
-    const int64_t n = x1.width();
-    float *other = room_of_row + n, *values = other + n;
-    if (!x2.present()) return x1.Load(frame, row, values);
-    const float *a = x1.Load(frame, row, room_of_row), *b = x2.Load(frame, row, other);
-    BestRowLoops().add(values, a, b, n);
-    sum.Store(frame, row, values);
-    return sum.Load(frame, row, values);
   }
 
   void ByScale(const Frame& frame, int64_t row, const QuantisedRow& to, const float* normal,
@@ -87,22 +67,11 @@ struct NormBody {
     float* values = room + n;
     const float* scale = to.factor.Load(frame, 0, room);
     const RowLoops& rows = BestRowLoops();
-    by == QuantisedBy::kDivisors ? rows.divide(values, normal, scale, n)
-                                 : rows.multiply(values, normal, scale, n);
+    divides ? rows.divide(values, normal, scale, n) : rows.multiply(values, normal, scale, n);
     if (to.shift.present()) {
       const float* plus = to.shift.Load(frame, 0, room);
       rows.add(values, values, plus, n);
     }
-    Store(frame, row, to, values);
-  }
-
-  // The one number that all are scaled and shifted by.
-  void ByNumber(const Frame& frame, int64_t row, const QuantisedRow& to, const float* normal,
-                float* room) const {
-    const int64_t n = x1.width();
-    float* values = room + n;
-    const float scale = to.factor.At(frame, 0, 0), shift = to.shift.At(frame, 0, 0);
-    for (int64_t i = 0; i < n; ++i) values[i] = normal[i] * scale + shift;
     Store(frame, row, to, values);
   }
 
@@ -172,7 +141,7 @@ void AddRmsNormQuant(Plan& plan, DType, const AddRmsNormQuantArguments& a) {
   NormBody body{};
   const bool empty = BeginNorm(plan, TakeNorm(a, nullptr), body);
   if (a.axis != -1) RefuseExperts(plan, "axis is not -1, the only one that there is");
-  body.by = a.div_mode ? QuantisedBy::kDivisors : QuantisedBy::kFactors;
+  body.divides = a.div_mode;
   const Operand* scales[] = {&a.scales1, &a.scales2};
   const Operand* zeros[] = {&a.zero_points1, &a.zero_points2};
   const Operand* outs[] = {&a.y1_out, &a.y2_out};
@@ -195,7 +164,7 @@ void AddRmsNormDynamicQuantV2(Plan& plan, DType, const AddRmsNormDynamicQuantV2A
   if (!a.output_mask.empty() &&
       (a.output_mask.size() != 2 || (a.output_mask[0] == 0 && a.output_mask[1] == 0)))
     RefuseExperts(plan, "outputMask holds two truth values, one of them true");
-  body.by = QuantisedBy::kItself;
+  body.dynamic = true;
   const bool asked[] = {
       a.output_mask.empty() || a.output_mask[0] != 0,
       a.output_mask.empty() ? a.smooth_scale1.present() && a.smooth_scale2.present() : a.output_mask[1] != 0};
@@ -211,25 +180,6 @@ void AddRmsNormDynamicQuantV2(Plan& plan, DType, const AddRmsNormDynamicQuantV2A
     body.results[i] = {Rows(*outs[i]), Rows(*smooth[i]), Rows(), Rows(*scales[i], true)};
   }
   if (!empty) EndNorm(plan, body);
-}
-
-void RmsNormQuant(Plan& plan, DType, const Operand& x, const Operand& gamma, const Operand& beta,
-                  const Operand& scale, const Operand& offset, double epsilon, const Operand& y) {
-  CheckExpertRank(plan, x, 1, 8);
-  const int64_t width = x.shape().back(0);
-  for (const Operand* o : {&gamma, &beta}) {
-    CheckSameType(x, *o);
-    if (o->shape() != Shape{1, width}) CheckExpertShape(plan, *o, {width});
-  }
-  CheckSameType(x, scale);
-  for (const Operand* o : {&scale, &offset}) CheckExpertShape(plan, *o, {1});
-  CheckExpertShape(plan, y, x.shape());
-  if (x.tensor->empty()) RefuseExperts(plan, "x has no elements");
-  NormBody body{};
-  body.x1 = Rows(x), body.gamma = Rows(gamma), body.beta = Rows(beta), body.by = QuantisedBy::kNumber;
-  body.epsilon = static_cast<float>(epsilon);
-  body.results[0] = {Rows(y), Rows(scale), Rows(offset), Rows()};
-  EndNorm(plan, body);
 }
 
 }  // namespace kernels
