@@ -191,9 +191,23 @@ DType Promote(const Operand& self, const Operand& other, const Operand& out) {
 }
 
 DType PromoteAll(const Operand& a, const Operand& b, const Operand& c) {
-  Tensor both;
-  both.dtype = Common(a, b);
-  return Common({&both, nullptr, -1, a.name}, c);
+  DType type = a.dtype();
+  for (const Operand* o : {&b, &c}) {
+    Tensor joined;
+    joined.dtype = type;
+    if (o->present()) type = Common({&joined, nullptr, -1, a.name}, *o);
+  }
+  return type;
+}
+
+DType PromoteBounds(const Operand& self, const Operand& low, const Operand& high, const Operand& out) {
+  DType type = self.dtype();
+  for (const Operand* o : {&low, &high}) {
+    Tensor joined;
+    joined.dtype = type;
+    if (o->present()) type = Promote({&joined, nullptr, -1, self.name}, *o, out);
+  }
+  return type;
 }
 
 namespace {

@@ -43,7 +43,9 @@ int WrapDim(const Operand& self, int64_t dim);
 DType Promote(const Operand& self, const Operand& other, const Operand& out);
 // The same whatever the result is written to.
 DType Common(const Operand& self, const Operand& other);
-DType PromoteAll(const Operand& a, const Operand& b, const Operand& c);
+DType PromoteAll(const Operand& a, const Operand& b, const Operand& c);  // what is absent does not join
+// That of Promote with each of two numbers, either of which may be absent.
+DType PromoteBounds(const Operand& self, const Operand& low, const Operand& high, const Operand& out);
 // Also checks that alpha fits.
 DType PromoteAlpha(const Operand& self, const Operand& other, const Scalar& alpha, const Operand& out);
 // Functions into the real numbers compute integers as FLOAT, or as DOUBLE when the result is that.

@@ -362,16 +362,30 @@ add('LogicalXor', 'truth', lambda self, other: np.logical_xor(self, other))
 
 # --- of three
 LIMITS = {'clipValueMin': (-3, 0), 'clipValueMax': (0, 3)}
-add('Clamp', 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax), domain=LIMITS)
-add(pair('Hardtanh'), 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax),
-    domain=LIMITS)
-SPREAD = dict(LIMITS, broadcast=('clipValueMin', 'clipValueMax'))
-add('ClampTensor', 'same', lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax),
-    domain=SPREAD)
+
+
+def add_bounded(names: str, of, **more):
+    """Also whole numbers between fractions, where a result of floats is asked for."""
+    plain = make(Formula('same', of, domain=LIMITS, **more))
+
+    @TABLE.case(names, broadcasts=True)
+    def case(r: Random, form) -> Case:
+        if form.in_place or r.chance(0.8):
+            return plain(r, form)
+        x = r.tensor(r.pick([t for t in form.types['self'] if not DTYPES[t].is_float]), r.shape())
+        bounds = {n: Scalar(r.int(*LIMITS[n]) + 0.5, r.pick(['f32', 'f64'])) for n in form.arguments if n in LIMITS}
+        value = of(x.data.astype(float), **{n: bound.value for n, bound in bounds.items()})
+        return Case([x, *bounds.values(), Tensor(r.pick(['f32', 'f64']), x.shape)], {1 + len(bounds): value})
+
+
+clip = lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax)  # noqa: E731
 clamp_min = lambda self, clipValueMin: np.maximum(self, clipValueMin)  # noqa: E731
 clamp_max = lambda self, clipValueMax: np.minimum(self, clipValueMax)  # noqa: E731
-add('ClampMin', 'same', clamp_min, domain=LIMITS, special=True)
-add(pair('ClampMax'), 'same', clamp_max, domain=LIMITS, special=True)
+add_bounded(f'Clamp {pair("Hardtanh")}', clip)
+add_bounded('ClampMin', clamp_min, special=True)
+add_bounded(pair('ClampMax'), clamp_max, special=True)
+SPREAD = dict(LIMITS, broadcast=('clipValueMin', 'clipValueMax'))
+add('ClampTensor', 'promote', clip, domain=SPREAD)
 add(pair('ClampMinTensor'), 'promote', clamp_min, special=True)
 add(pair('ClampMaxTensor'), 'promote', clamp_max, special=True)
 add(pair('Addcmul'), 'promote', lambda self, tensor1, tensor2, value: self + value * tensor1 * tensor2, loose=2,

@@ -170,8 +170,14 @@ def arange(r: Random, form) -> Case:
 
 @TABLE.case('Linspace')
 def linspace(r: Random, form) -> Case:
-    dtype = r.pick([t for t in form.types['out'] if DTYPES[t].is_float or t == 'c64'])
+    dtype = r.pick(form.types['out'])
     start, end, steps, kind = r.int(-9, 9), r.int(-9, 9), r.int(1, 12), 'f32'
+    if not DTYPES[dtype].is_float and dtype != 'c64':  # counted from both ends: the last is whole to the last bit
+        start, end, steps = 0, r.int(1, 9), r.pick([50, 99, 104])
+        at, step = np.arange(steps), end / (steps - 1)
+        value = np.where(at < steps // 2, step * at, end - step * (steps - 1 - at))
+        value = value != 0 if dtype == 'bool' else np.trunc(value)
+        return Case([Scalar(start, kind), Scalar(end, kind), steps, Tensor(dtype, (steps,))], {3: value})
     if dtype == 'c64':
         start, end, kind = start + 1j * r.int(-9, 9), end + 1j * r.int(-9, 9), r.pick(['c64', 'c128'])
     value = np.linspace(start, end, steps)

@@ -21,54 +21,77 @@ namespace {
 
 using tensor::kInvalidArgument;
 
-// out[i] = start + i * step in T.
+// What stands at each place of a vector: start + i * step; whole numbers wrap.
 template <class T>
-struct RangeBodyOf {
+struct Steps {
   T start, step;
+
+  T At(int64_t i) const {
+    using W = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;
+    return static_cast<T>(static_cast<W>(start) + static_cast<W>(i) * static_cast<W>(step));
+  }
+};
+
+// Even steps between two ends, counted from the nearer one so that both are exact: whole results are cut off,
+// so that the last bit decides.
+struct EvenSteps {
+  double start, end, step;
+  int64_t count, half;
+
+  EvenSteps(double first, double last, int64_t n)
+      : start(first),
+        end(last),
+        step(n > 1 ? (last - first) / static_cast<double>(n - 1) : 0.0),
+        count(n),
+        half(n > 1 ? n / 2 : n) {}
+  double At(int64_t i) const {
+    return i < half ? start + static_cast<double>(i) * step : end - static_cast<double>(count - 1 - i) * step;
+  }
+};
+
+template <class Rule>
+struct RangeBodyOf {
+  Rule rule;
   int64_t count, out_step, offset;
   DType type;
   int binding;
 
   void operator()(const Frame& frame) const {
+    using T = decltype(rule.At(0));
     char* out = frame.at[binding] + offset;
     alignas(64) T values[kBlock];
     alignas(64) char converted[kBlock * 8];
     auto bytes = static_cast<int64_t>(BytesOf(type));
     DType from = std::is_same_v<T, double> ? DType::kF64 : DType::kI64;
-    using W = std::conditional_t<std::is_same_v<T, double>, double, uint64_t>;  // whole numbers wrap
     for (int64_t i = 0; i < count; i += kBlock) {
       int64_t n = std::min(kBlock, count - i);
-      for (int64_t k = 0; k < n; ++k)
-        values[k] = static_cast<T>(static_cast<W>(start) + static_cast<W>(i + k) * static_cast<W>(step));
+      for (int64_t k = 0; k < n; ++k) values[k] = rule.At(i + k);
       tensor::Convert(type, converted, from, values, n);
       MoveRow(out + i * out_step, out_step, converted, bytes, n, bytes);
     }
   }
 };
 
-template <class T>
-void PlanRange(Plan& plan, T start, T step, const Operand& out) {
+template <class Rule>
+void PlanRange(Plan& plan, const Rule& rule, const Operand& out) {
   const Tensor& to = *out.tensor;
   if (to.empty()) return;
   auto bytes = static_cast<int64_t>(BytesOf(to.dtype));
   int64_t out_step = to.shape.rank() == 0 ? bytes : to.strides.back(0) * bytes;
   plan.SetCost(20 + static_cast<uint64_t>(to.count()));
-  plan.SetBody(RangeBodyOf<T>{start, step, to.count(), out_step, to.offset * bytes, to.dtype, out.binding});
+  plan.SetBody(RangeBodyOf<Rule>{rule, to.count(), out_step, to.offset * bytes, to.dtype, out.binding});
 }
 
-// The base to the power of even steps, counted from the nearer end so that both are exact.
 struct PowersBody {
-  double start, end, base;
-  int64_t count, out_step, offset;
+  EvenSteps powers;
+  double base;
+  int64_t out_step, offset;
   DType type;
   int binding;
 
   void operator()(const Frame& frame) const {
-    const double step = count > 1 ? (end - start) / static_cast<double>(count - 1) : 0.0;
-    for (int64_t i = 0; i < count; ++i) {
-      const double power = i < (count + 1) / 2 ? start + static_cast<double>(i) * step
-                                               : end - static_cast<double>(count - 1 - i) * step;
-      const double value = std::pow(base, power);
+    for (int64_t i = 0; i < powers.count; ++i) {
+      const double value = std::pow(base, powers.At(i));
       tensor::Convert(type, frame.at[binding] + offset + i * out_step, DType::kF64, &value, 1);
     }
   }
@@ -87,8 +110,8 @@ void CheckVector(const Operand& out) {
 void PlanSteps(Plan& plan, const Scalar& start, const Scalar& step, const Operand& out) {
   CheckVector(out);
   if (step.ToDouble() == 0) Fail(kInvalidArgument, "op-step", "step is 0");
-  if (Whole(start) && Whole(step)) return PlanRange(plan, start.ToInt(), step.ToInt(), out);
-  PlanRange(plan, start.ToDouble(), step.ToDouble(), out);
+  if (Whole(start) && Whole(step)) return PlanRange(plan, Steps<int64_t>{start.ToInt(), step.ToInt()}, out);
+  PlanRange(plan, Steps<double>{start.ToDouble(), step.ToDouble()}, out);
 }
 
 // n elements of `bytes` bytes become zero.
@@ -292,7 +315,7 @@ void Linspace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t
   CheckVector(out);
   CheckLength("out", out.tensor->count(), steps);
   const auto range = [&](Plan& part, double first, double last, const Operand& to) {
-    PlanRange(part, first, steps > 1 ? (last - first) / static_cast<double>(steps - 1) : 0.0, to);
+    PlanRange(part, EvenSteps(first, last, steps), to);
   };
   if (out.dtype() != DType::kC64) return range(plan, start.ToDouble(), end.ToDouble(), out);
   Sequence parts(plan);
@@ -311,7 +334,7 @@ void LogSpace(Plan& plan, DType, const Scalar& start, const Scalar& end, int64_t
   if (out.tensor->empty()) return;
   const Tensor& to = *out.tensor;
   plan.SetCost(20 + static_cast<uint64_t>(to.count()) * 20);
-  plan.SetBody(PowersBody{start.ToDouble(), end.ToDouble(), base, steps,
+  plan.SetBody(PowersBody{EvenSteps(start.ToDouble(), end.ToDouble(), steps), base,
                           to.shape.rank() == 0 ? 0 : tensor::StepOf(to, to.shape.rank() - 1),
                           tensor::OffsetOf(to), to.dtype, out.binding});
 }
