@@ -65,7 +65,7 @@ class ColumnFold {
       rows.Walk(start, 0, whole, [&](char** at, int64_t m) { Rows(at[0], m, rows.step(0)); });
     } else {
       Rows(base, whole, width_ * step);
-      Take(base + whole * width_ * step, 1, 0, rows.count() * n - whole * width_);
+      TakeWide(base + whole * width_ * step, 1, rows.count() * n - whole * width_);
     }
     for (int level = 0; level + 1 < levels_; ++level)
       loops_.merge_into(sums_[level + 1], sums_[level], width_);
@@ -93,8 +93,7 @@ class ColumnFold {
         loops_.merge_rows(sums_[0], reinterpret_cast<const T*>(row), apart / int64_t{sizeof(T)}, group,
                           width_);
       } else {
-        for (int64_t i = 0; i < width_; i += kBlock)
-          Take(row + i * step_, group, i, std::min(kBlock, width_ - i));
+        TakeWide(row, group, width_);
       }
       j += group, rows_ += group;
       int64_t done = rows_;
@@ -103,6 +102,12 @@ class ColumnFold {
         std::fill_n(sums_[level], width_, loops_.start);
       }
     }
+  }
+
+  // Rows of n <= kMost columns; of several, which follow each other, all together are at most kBlock
+  // elements.
+  void TakeWide(const char* from, int64_t rows, int64_t n) {
+    for (int64_t i = 0; i < n; i += kBlock) Take(from + i * step_, rows, i, std::min(kBlock, n - i));
   }
 
   // Rows that follow each other, of n columns from `column` on; together at most kBlock elements.

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "ops/kernels.h"
+#include "ops/pipeline.h"
 #include "ops/reduce/reduce.h"
 #include "ops/reference/reference.h"
 #include "ops/rules.h"
@@ -357,6 +358,22 @@ TEST(Folds, ColumnsOfAFewResults) {
                 Allowed(DType::kF32))
           << rows << " " << n;
       EXPECT_EQ(SumError(DType::kI64, DType::kI64, {3, rows, n}, Layout::kPacked, {1}, false, rng), 0);
+    }
+  }
+}
+
+// Rows of few columns are folded many together; those that are left are more than a block, or less.
+TEST(Folds, RowsThatAreLeftOfFewColumns) {
+  std::mt19937 rng(18);
+  for (int64_t n = 2; n <= 8; ++n) {
+    for (int64_t left : {2 * kBlock / n - 1, kBlock / n + 1, kBlock / n, int64_t{1}}) {
+      const Shape shape = {2 * (2 * kBlock / n) + left, n};
+      for (const FoldCase& fold : kFoldCases) {
+        EXPECT_LE(FoldError(fold, DType::kF32, Layout::kStepped, {0}, rng, shape), fold.allowed)
+            << fold.name << shape.ToString();
+        EXPECT_LE(FoldError(fold, DType::kF16, Layout::kPacked, {0}, rng, shape), 1.1e-3)
+            << fold.name << shape.ToString();
+      }
     }
   }
 }
