@@ -21,7 +21,7 @@ def axes(dims: list[int], rank: int) -> tuple[int, ...]:
 
 def input_of(r: Random, form, filled: bool = False):
     dtype = r.pick([t for t in form.types['self'] if t[0] != 'c'])
-    shape = r.full(0) if filled else r.shape()
+    shape = tuple(r.unusual()) if filled and r.chance(0.15) else r.full(0) if filled else r.shape()
     return r.tensor(dtype, shape), r.dims(len(shape)), r.chance()
 
 

@@ -254,10 +254,10 @@ class Random:
         return tuple(shape)
 
     def unusual(self) -> list[int]:
-        """As many dimensions as there may be, or so many elements that loops are split and unrolled."""
+        """As many dimensions as there may be, or so many elements that loops are split and unrolled, in long rows or many."""
         if self.chance():
             return [self.int(1, 3) for _ in range(self.int(6, 8))]
-        return [self.int(1, 3), self.int(1000, 9000)]
+        return [self.int(1, 3), self.int(1000, 9000)] if self.chance() else [self.int(200, 1200), self.int(2, 9)]
 
     def full(self, low: int = 1, high: int = 5, size: int = 6) -> tuple[int, ...]:
         """A shape without a 0."""
