@@ -85,7 +85,7 @@ void SetParameters(const AippInput& input, const graph::Dataset& dataset, const 
   }
   rt::CheckRange(buffer.data, bytes.size(), "the buffer of the dynamic AIPP input");
   if (rt::Observers::any()) [[unlikely]]
-    rt::TellWrittenUnseen(buffer.data);
+    rt::TellHostWrites(buffer.data, bytes.size());
   rt::DeviceWrites writes;
   std::memcpy(rt::View(buffer.data, bytes.size()), bytes.data(), bytes.size());
 }

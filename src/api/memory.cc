@@ -2,6 +2,7 @@
 // in memory_copy.cc.
 #include "runtime/memory.h"
 #include "api/codes.h"
+#include "api/convert.h"
 #include "base/codes.h"
 
 #include "api/handlers.h"
@@ -255,7 +256,7 @@ void aclrtMallocPhysical(aclrtDrvMemHandle* handle, size_t size, const aclrtPhys
          static_cast<int>(prop->handleType), static_cast<int>(prop->allocationType));
   }
   int device = rt::DeviceAt(static_cast<int>(prop->location.id)).id();
-  *handle = reinterpret_cast<aclrtDrvMemHandle>(Virtual().CreatePhysical(device, size));
+  *handle = AsNewHandle<aclrtDrvMemHandle>(Virtual().CreatePhysical(device, size));
 }
 
 void aclrtFreePhysical(rt::PhysicalMemory& handle) { Virtual().FreePhysical(handle); }

@@ -139,6 +139,16 @@ void DescribeOutputs(const Instance& instance, Dataset& output) {
   }
 }
 
+// The input that says which sizes are meant: a card reads it when the model runs, and the call that chooses
+// fills it at once. Here nothing looks at what it holds. Without memory it is left alone.
+Buffer ChoiceOf(const Dataset& dataset, size_t index) {
+  if (index >= dataset.items.size()) return {};
+  const tensor::DataBuffer& buffer = BufferAt(dataset, index);
+  if (buffer.data == nullptr || buffer.bytes == 0) return {};
+  rt::CheckDeviceRange(buffer.data, buffer.bytes, graph::kGearInputName);
+  return {buffer.data, buffer.bytes};
+}
+
 // What only the execution could tell: shapes, and memory where the caller gave none.
 void DeliverDynamic(Model& model, const graph::DynamicResult& result, Dataset& output) {
   for (size_t i = 0; i < result.outputs.size(); ++i) {
@@ -164,6 +174,7 @@ Enqueued Enqueue(uint32_t id, const Dataset& input, Dataset& output, rt::Stream&
   if (run.instance->dynamic() && waits) run.result = std::make_shared<graph::DynamicResult>();
   graph::Loan loan = run.model->BorrowMemory();
   loan.model = id;
+  if (gear_inputs != 0) loan.choice = ChoiceOf(input, run.instance->inputs().size());
   run.instance->Execute(stream, inputs, outputs, run.result, loan);
   DescribeOutputs(*run.instance, output);
   return run;
@@ -206,6 +217,8 @@ void Choose(uint32_t id, Dataset& dataset, size_t index, Gears::Kind kind, std::
          wanted, graph::kGearInputName);
   }
   model->TypesOfGear(gear);  // throws for one that it was not built for
+  const Buffer choice = ChoiceOf(dataset, index);
+  if (choice.bytes != 0 && rt::Observers::any()) rt::TellHostWrites(choice.data, choice.bytes);
   dataset.gear = gear;
   model->Choose(std::move(gear));
 }
@@ -254,10 +267,12 @@ void aclmdlExecuteAsyncV2(uint32_t modelId, const Dataset& input, Dataset& outpu
 }
 
 aclmdlExecConfigHandle* aclmdlCreateExecConfigHandle() {
-  return AsHandle<aclmdlExecConfigHandle*>(graph::g_exec_configs.Create());
+  return AsNewHandle<aclmdlExecConfigHandle*>(graph::g_exec_configs.Create());
 }
 void aclmdlDestroyExecConfigHandle(const graph::ExecConfig& handle) {
-  graph::g_exec_configs.Destroy(graph::g_exec_configs.HandleOf(&handle));
+  const HandleBits bits = graph::g_exec_configs.HandleOf(&handle);
+  graph::g_exec_configs.Destroy(bits);
+  if (rt::Observers::any()) rt::TellDestroyed(bits);
 }
 void aclmdlSetExecConfigOpt(graph::ExecConfig& handle, aclmdlExecConfigAttr attr, const void* attrValue,
                             size_t valueSize) {

@@ -27,6 +27,7 @@ class Call : public rt::Progress {
   void Ranges(rt::RangeVisitor& visit) const final;
   void Lines(std::vector<uint64_t>* lines) const override;
   void Describe(std::string& out) const final;
+  bool is_within_process() const final { return board_.AllAreHere(); }
 
   // Counts as under way from now on, not when it runs.
   void BeginEarly();

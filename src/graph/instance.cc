@@ -104,6 +104,7 @@ class InstanceArguments final : public rt::LaunchArguments {
     if (loan_.model != 0) visit.RunsModel(loan_.model);
     if (loan_.work.bytes != 0) visit.Writes(loan_.work.data, loan_.work.bytes);
     if (loan_.weights.bytes != 0) visit.Reads(loan_.weights.data, loan_.weights.bytes);
+    if (loan_.choice.bytes != 0) visit.Reads(loan_.choice.data, loan_.choice.bytes);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const Buffer used = Used(inputs_[i], instance_->inputs()[i]);
       if (used.bytes != 0 && !used.read_now) visit.Reads(used.data, used.bytes);

@@ -210,6 +210,12 @@ std::vector<Scalar> Args::scalars(int param) const {
   return list;
 }
 
+void Plan::ReadsOnly(int i, const Tensor& part) {
+  if (views_ == nullptr || part.empty() || LiesInTiles(part)) return;
+  (*views_)[static_cast<size_t>(i)] = ViewOf(&part);
+  SetPart(i, KnownPart::kWhole);
+}
+
 void KeepViewsOfAllPlans() { g_keep_views.store(true, std::memory_order_relaxed); }
 
 PlanRef MakePlan(const Form& form, std::span<Arg> args) {
@@ -222,8 +228,8 @@ PlanRef MakePlan(const Form& form, std::span<Arg> args) {
   try {
     for (size_t i = 0; i < args.size(); ++i) CheckAndBind(*plan, form, static_cast<int>(i), args[i]);
     // Of what has no gaps the first byte and the last say all.
-    if (HasOverlap(*plan) || (g_keep_views.load(std::memory_order_relaxed) && !AreWithoutGaps(args)))
-        [[unlikely]]
+    if (HasOverlap(*plan) || (g_keep_views.load(std::memory_order_relaxed) &&
+                              (op.in_part != InPart::kNo || !AreWithoutGaps(args)))) [[unlikely]]
       plan->KeepViews(ViewsOf(args));
     if (op.in_part != InPart::kNo) [[unlikely]]
       SetParts(*plan, form);

@@ -106,6 +106,9 @@ class alignas(kCacheLine) Plan {
   KnownPart read_part(int i) const { return reads_in_part_ ? binding(i).part : KnownPart::kWhole; }
   KnownPart written_part(int i) const { return writes_in_part_ ? binding(i).part : KnownPart::kWhole; }
   void SetPart(int i, KnownPart part) { Bindings()[i].part = part; }
+  // Of binding i the kernel reads these elements, all of them: to be said of what the attributes decide,
+  // where the places of elements are kept.
+  void ReadsOnly(int i, const tensor::Tensor& part);
 
   // What runs tells the shape of the result at binding i, which has room for the largest that it may be.
   std::shared_ptr<tensor::ToldShape> TellsShapeOf(int i);

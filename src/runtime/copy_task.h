@@ -127,7 +127,7 @@ struct PrefetchTask {
   size_t bytes;
 
   void Run() const {}
-  void Ranges(RangeVisitor& visit) const { visit.Reads(address, bytes); }
+  void Ranges(RangeVisitor& visit) const { visit.Hints(address, bytes); }
 };
 
 }  // namespace belay::rt

@@ -16,6 +16,15 @@ struct HostReadTask {
   void Ranges(RangeVisitor& visit) const { visit.Reads(src, bytes); }
 };
 
+struct HostWriteTask {
+  static constexpr const char* kName = "copy";
+  void* dst;
+  size_t bytes;
+
+  void Run() const {}
+  void Ranges(RangeVisitor& visit) const { visit.Writes(dst, bytes); }
+};
+
 }  // namespace
 
 constinit std::atomic<Observer*> Observers::first_{nullptr};
@@ -69,6 +78,11 @@ void TellRemark(const char* id, std::string_view sentence) noexcept {
 void TellHostReads(const void* p, size_t bytes) noexcept {
   if (bytes == 0 || Lookup(p).kind == MemoryKind::kHost) return;
   const Task task = MakeTask(HostReadTask{p, bytes});
+  Observers::Tell([&](Observer& o) { o.HostDoes(task); });
+}
+
+void TellHostWrites(void* p, size_t bytes) noexcept {
+  const Task task = MakeTask(HostWriteTask{p, bytes});
   Observers::Tell([&](Observer& o) { o.HostDoes(task); });
 }
 

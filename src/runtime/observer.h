@@ -219,6 +219,9 @@ class Observers {
 [[gnu::cold, gnu::noinline]] void TellRemark(const char* id, std::string_view sentence) noexcept;
 [[gnu::cold, gnu::noinline]] void TellHostReads(const void* p, size_t bytes) noexcept;
 
+// What a call would write there at once on a card.
+[[gnu::cold, gnu::noinline]] void TellHostWrites(void* p, size_t bytes) noexcept;
+
 // What a call reads of the program's memory at once, before it does.
 inline void HostReads(const void* p, size_t bytes) noexcept {
   if (Observers::any()) [[unlikely]]

@@ -39,6 +39,8 @@ class Progress {
   // order in which streams get there, and which of the two it is matters.
   virtual void Lines(std::vector<uint64_t>* lines) const = 0;
   virtual void Describe(std::string& out) const = 0;
+  // Whether all who have a part in it are of this process.
+  virtual bool is_within_process() const { return false; }
 };
 
 struct ProgressTask {

@@ -56,6 +56,9 @@ class RangeVisitor {
   // Some of these bytes, one of them at least.
   virtual void ReadsSome(const void* begin, size_t bytes) { ReadsWithin(begin, bytes); }
   virtual void WritesSome(void* begin, size_t bytes) { WritesWithin(begin, bytes); }
+  // It asks for them ahead of time, by a hint: what they hold does not matter, and nothing has to come
+  // before.
+  virtual void Hints(const void* begin, size_t bytes) { Reads(begin, bytes); }
   // The operators that a task group stands for: a launch takes them, an update replaces them.
   virtual void TakesGroup(uint64_t /*handle*/) {}
   virtual void ReplacesGroup(uint64_t /*handle*/) {}

@@ -19,6 +19,7 @@
 #include "layers/support/guard.h"
 #include "layers/support/report_file.h"
 #include "layers/support/this_thread.h"
+#include "runtime/progress.h"
 
 namespace belay::hang {
 namespace {
@@ -106,12 +107,18 @@ std::string Mend(const Standing& end, bool cycle) {
     case Standing::Waits::kWord:
       return "record the notify or write the value (aclrtRecordNotify, aclrtValueWrite) on a stream that does not "
              "wait for this one";
+    case Standing::Waits::kRanks:
+      return "let each rank make this call, and all ranks make the calls of their communicators in one order";
     case Standing::Waits::kCallback:
       return "let the callback return: what it waits for may not wait for its stream";
     default:
       return "let what its host functions and waits need come from a stream or thread that does not wait for it";
   }
 }
+
+bool IsLimited(std::string_view call) { return call.ends_with("WithTimeout"); }
+
+bool IsOfOthers(const std::string& thread) { return thread == "belay-hccl" || thread == "belay-time"; }
 
 std::string Seconds(int64_t ns) {
   char text[32];
@@ -159,7 +166,12 @@ void Hang::Submitted(const rt::Stream& stream, uint64_t position, const rt::Task
   known.store(stream.id() + 1, std::memory_order_relaxed);
   while (!line.marks.empty() && stream.Reached(line.marks.front().position)) line.marks.pop_front();
   if (!marked) return;
-  line.marks.push_back({position, task.type->name, line.id, task.call, stack, words.read, words.signalled});
+  Mark& mark = line.marks.emplace_back(
+      Mark{position, task.type->name, line.id, task.call, stack, words.read, words.signalled});
+  if (task.type->task_class != rt::TaskClass::kProgress) return;
+  const rt::Progress& work = *task.body<rt::ProgressTask>().work;
+  work.Describe(mark.collective);
+  mark.of_process = work.is_within_process();
 }
 
 // As "event wait, stream 3, by aclrtStreamWaitEvent".
@@ -197,7 +209,15 @@ void Hang::Add(const rt::Stream& stream, Line& line, Scene* scene) const {
   const rt::ParkPlace place = core_.parked_at(stream);
   Standing standing{KindOf(place.reason), place.source, place.position, 0, &stream, completed};
   const bool at_head = !line.marks.empty() && line.marks.front().position == completed + 1;
-  if (place.reason == rt::ParkReason::kPoll && at_head) standing.word = line.marks.front().awaits;
+  if (place.reason == rt::ParkReason::kPoll && at_head) {
+    const Mark& head = line.marks.front();
+    standing.word = head.awaits;
+    if (!head.collective.empty()) standing.waits = Standing::Waits::kRanks;
+    scene->of_process &= head.of_process;
+  } else {
+    scene->of_process &= standing.waits == Standing::Waits::kPosition &&
+                         !(at_head && IsLimited(core_.call_name(line.marks.front().call)));
+  }
   scene->standings.push_back(standing);
   scene->places.push_back(place);
   scene->streams.push_back(&stream);
@@ -235,10 +255,16 @@ void Hang::Judge(const Scene& scene, int64_t quiet_ns) {
       if (!host.limited) waiting.insert(thread);
     }
   }
-  const Awake awake = LookForAwake([&](int thread) { return waiting.contains(thread); });
+  // These bring what comes from other processes, and the ends of limits.
+  const auto of_others = [&](int thread) { return scene.of_process && IsOfOthers(ThreadName(thread)); };
+  const Awake awake = LookForAwake([&](int thread) { return waiting.contains(thread); }, of_others);
   // What moved while the threads were looked at moves on.
   if (LookAround().state != scene.state) return;
+  bool told_ranks = false;  // all of them are told together
   for (const Knot& knot : knots) {
+    if (scene.standings[knot.chain.back()].waits == Standing::Waits::kRanks &&
+        std::exchange(told_ranks, true))
+      continue;
     if (!knot.for_good && !awake.none()) {
       Note(scene, knot, awake, quiet_ns);
     } else if (layers::Tell(ReportOf(scene, knot)) && options_.end_with != 0) {
@@ -251,11 +277,17 @@ void Hang::Judge(const Scene& scene, int64_t quiet_ns) {
 // Callbacks and models may be at work.
 void Hang::Note(const Scene& scene, const Knot& knot, const Awake& awake, int64_t quiet_ns) {
   const Standing::Waits end = scene.standings[knot.chain.back()].waits;
-  if (noted_ || (!knot.cycle && end != Standing::Waits::kRecord && end != Standing::Waits::kWord)) return;
+  using enum Standing::Waits;
+  if (noted_ || (!knot.cycle && end != kRecord && end != kWord && end != kRanks)) return;
   noted_ = true;
-  Say("belay check: note: nothing has moved for " + Seconds(quiet_ns) + ": " + WordsOf(scene, knot) +
+  std::unique_lock guard(lock_);
+  const std::string words = WordsOf(scene, knot);
+  const std::vector<layers::Place> places = PlacesOf(scene, knot);
+  guard.unlock();
+  Say("belay check: note: nothing has moved for " + Seconds(quiet_ns) + ": " + words +
       (awake.names.empty() ? "; what has a limit, or another process, may end this\n"
-                           : "; it may yet come from " + awake.names + "\n"));
+                           : "; it may yet come from " + awake.names + "\n") +
+      TextOf(places));
 }
 
 // --- words
@@ -267,6 +299,17 @@ const Hang::Mark* Hang::MarkAt(const rt::Stream* stream, uint64_t position) cons
   return mark == line->second.marks.end() ? nullptr : &*mark;
 }
 
+// Under lock_.
+std::string Hang::WordsAt(const Scene& scene, size_t at) const {
+  const Standing& standing = scene.standings[at];
+  const Mark* mark =
+      standing.waits == Standing::Waits::kRanks ? MarkAt(scene.streams[at], standing.completed + 1) : nullptr;
+  if (mark == nullptr) return core_.wait_words(scene.places[at]);
+  return "waits in " + mark->collective + " for other ranks" +
+         (mark->of_process ? ", all of which are in this process" : "");
+}
+
+// Under lock_.
 std::string Hang::WordsOf(const Scene& scene, const Knot& knot) const {
   std::string text;
   for (size_t i = 0; i < knot.chain.size(); ++i) {
@@ -275,7 +318,7 @@ std::string Hang::WordsOf(const Scene& scene, const Knot& knot) const {
     if (i == 0) text += "stream " + std::to_string(scene.streams[at]->id()) + " ";
     const bool last = i + 1 == knot.chain.size();
     const bool word = scene.standings[at].waits == Standing::Waits::kWord && (!last || knot.cycle);
-    text += word ? "waits for a notify or a value from " : core_.wait_words(scene.places[at]);
+    text += word ? "waits for a notify or a value from " : WordsAt(scene, at);
     if (last && !knot.cycle) break;
     const size_t next = knot.chain[last ? 0 : i + 1];
     text += "stream " + std::to_string(scene.streams[next]->id()) + (next == at ? " itself" : "");
@@ -292,6 +335,16 @@ void Hang::AddHosts(const rt::Stream* stream, std::vector<layers::Place>* places
   }
 }
 
+// The streams that wait for other ranks, too: they may be those.
+void Hang::AddRanks(const Scene& scene, size_t but, std::vector<layers::Place>* places) const {
+  for (size_t i = 0; i < scene.standings.size(); ++i) {
+    if (i == but || scene.standings[i].waits != Standing::Waits::kRanks) continue;
+    const Mark* wait = MarkAt(scene.streams[i], scene.standings[i].completed + 1);
+    if (wait != nullptr) places->push_back({"waits   " + WordsOf(*wait) + ", too", wait->stack});
+    AddHosts(scene.streams[i], places);
+  }
+}
+
 // Each wait, and what it waits for where that is queued; then the threads of the host.
 std::vector<layers::Place> Hang::PlacesOf(const Scene& scene, const Knot& knot) const {
   std::vector<layers::Place> places;
@@ -304,6 +357,8 @@ std::vector<layers::Place> Hang::PlacesOf(const Scene& scene, const Knot& knot) 
     const Mark* goal = MarkAt(scene.streams[knot.chain[last ? 0 : i + 1]], knot.awaited[i]);
     if (goal != nullptr) places.push_back({"for     " + WordsOf(*goal), goal->stack});
   }
+  const size_t end = knot.chain.back();
+  if (scene.standings[end].waits == Standing::Waits::kRanks) AddRanks(scene, end, &places);
   for (size_t at : knot.chain) AddHosts(scene.streams[at], &places);
   return places;
 }
@@ -325,7 +380,7 @@ void Hang::TellAll() {
     const Standing& standing = scene.standings[i];
     const Mark* wait = MarkAt(stream, standing.completed + 1);
     const auto* source = static_cast<const rt::Stream*>(standing.source);
-    text += "stream " + std::to_string(stream->id()) + " " + core_.wait_words(scene.places[i]) +
+    text += "stream " + std::to_string(stream->id()) + " " + WordsAt(scene, i) +
             (source == nullptr ? "" : "stream " + std::to_string(source->id())) + "\n";
     if (wait != nullptr) text += TextOf({{WordsOf(*wait), wait->stack}});
   }

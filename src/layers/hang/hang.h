@@ -60,8 +60,10 @@ class Hang final : public rt::Observer {
     uint32_t stream;
     uint32_t call;  // that submitted it
     layers::Stack stack;
-    uintptr_t awaits = 0;   // the word
-    uintptr_t signals = 0;  // the word
+    uintptr_t awaits = 0;         // the word
+    uintptr_t signals = 0;        // the word
+    std::string collective = {};  // the operation, if it is one
+    bool of_process = false;      // whose ranks are all in this process
   };
   struct Line {
     uint32_t id = 0;
@@ -79,7 +81,8 @@ class Hang final : public rt::Observer {
     std::vector<rt::ParkPlace> places;  // where they wait
     std::vector<const rt::Stream*> streams;
     std::vector<Signal> signals;
-    uint64_t state = 0;  // differs once something has moved
+    bool of_process = true;  // whatever these streams wait for can only come from this process
+    uint64_t state = 0;      // differs once something has moved
   };
 
   static void* Main(void* self);
@@ -88,6 +91,8 @@ class Hang final : public rt::Observer {
   void Add(const rt::Stream& stream, Line& line, Scene* scene) const;
   std::string WordsOf(const Mark& mark) const;
   const Mark* MarkAt(const rt::Stream* stream, uint64_t position) const;  // under lock_
+  std::string WordsAt(const Scene& scene, size_t at) const;               // of what it waits for
+  void AddRanks(const Scene& scene, size_t but, std::vector<layers::Place>* places) const;  // under lock_
   void Judge(const Scene& scene, int64_t quiet_ns);
   void Note(const Scene& scene, const Knot& knot, const Awake& awake, int64_t quiet_ns);
   layers::Report ReportOf(const Scene& scene, const Knot& knot);

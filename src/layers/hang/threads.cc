@@ -119,7 +119,7 @@ std::string ThreadName(int id) {
   return name;
 }
 
-Awake LookForAwake(const std::function<bool(int)>& waits) {
+Awake LookForAwake(const IsThread& waits, const IsThread& aside) {
   constexpr int kMostNamed = 4;
   Awake awake;
   const std::map<int, Look> before = LookAtAll();
@@ -130,6 +130,7 @@ Awake LookForAwake(const std::function<bool(int)>& waits) {
   for (const auto& [id, look] : after) {
     const auto earlier = before.find(id);
     const std::optional<FutexSleep> sleep = ParseFutexSleep(look.syscall);
+    if (aside(id)) continue;
     if (look.syscall.empty() || earlier == before.end()) {
       awake.unknown = true;
     } else if (sleep && waits(id) && ParseFutexSleep(earlier->second.syscall)) {

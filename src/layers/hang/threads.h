@@ -38,8 +38,10 @@ struct Awake {
 
 // Looks at all threads but the calling one, twice, and says which of them may get on without another thread's
 // help: those that do not sleep until somebody wakes them. `waits` says which threads are known to wait for
-// streams without a limit, however they sleep.
-Awake LookForAwake(const std::function<bool(int)>& waits);
+// streams without a limit, however they sleep; of those that are `aside` it is not asked what they are at.
+using IsThread = std::function<bool(int)>;
+Awake LookForAwake(
+    const IsThread& waits, const IsThread& aside = [](int) { return false; });
 
 // Threads of this process.
 std::vector<int> ThreadIds();

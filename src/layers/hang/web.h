@@ -14,6 +14,7 @@ struct Standing {
     kNot,       // it runs, or is about to
     kPosition,  // for another stream
     kWord,      // for a notify or a value in memory
+    kRanks,     // for other ranks to do their part of a collective operation
     kRecord,    // for an event that nobody has recorded
     kCallback,  // for a function of the program to return
     kInside,    // for what a node of its model waits for

@@ -192,12 +192,13 @@ void Memory::Finalizing() {
   }
   for (const auto& [stack, what] : left) {
     const std::string call = core_.call_name(what.call);
-    layers::Tell({"never-destroyed",
-                  std::to_string(what.blocks) + " of " + call + (what.blocks == 1 ? " was" : " were") +
-                      " not destroyed when the program ended",
-                  {{"made by " + call, stack}, {"ended", here}},
-                  "destroy each with the partner of the function that made it (aclmdlDestroyDataset, "
-                  "aclDestroyDataBuffer, aclmdlDestroyDesc, aclDestroyTensorDesc, aclmdlUnload)"});
+    layers::Tell(
+        {"never-destroyed",
+         std::to_string(what.blocks) + " of " + call + (what.blocks == 1 ? " was" : " were") +
+             " not destroyed when the program ended",
+         {{"made by " + call, stack}, {"ended", here}},
+         "destroy each with the partner of the function that made it (aclmdlDestroyDataset, "
+         "aclDestroyDataBuffer, aclmdlDestroyDesc, aclDestroyTensorDesc, aclmdlUnload, aclrtFreePhysical)"});
   }
 }
 

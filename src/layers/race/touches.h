@@ -58,6 +58,7 @@ struct Race::Touches final : rt::RangeVisitor {
   void Reads(const void* begin, size_t bytes) override { Add(begin, bytes, false); }
   void Writes(void* begin, size_t bytes) override { Add(begin, bytes, true); }
   void ReadsWithin(const void*, size_t) override { partly = true; }
+  void Hints(const void*, size_t) override {}
   void WritesWithin(void* begin, size_t bytes) override {
     partly = true;
     const bool followed = race.follows_writes_ || race.sources_.any();

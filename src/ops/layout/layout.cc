@@ -201,6 +201,7 @@ void Slice(Plan& plan, DType, const Operand& self, int64_t dim, int64_t start, i
   view.offset += start * view.strides[axis];
   view.shape[axis] = end == start ? 0 : (end - start - 1) / step + 1;
   if (view.shape[axis] > 1) view.strides[axis] *= step;
+  plan.ReadsOnly(self.binding, view);
   PlanCopyOf(plan, self, view, out);
 }
 

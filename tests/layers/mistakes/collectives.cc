@@ -37,6 +37,10 @@ struct Ranks {
   HcclComm comms[2] = {};
 };
 
+void SumUp(HcclComm comm, void* block, aclrtStream stream) {
+  OK(HcclAllReduce(block, block, kCount, HCCL_DATA_TYPE_FP32, HCCL_REDUCE_SUM, comm, stream));
+}
+
 }  // namespace
 
 MISTAKE(ACollectiveRunsAheadOfItsInput, "race") {
@@ -266,4 +270,30 @@ MISTAKE(ACommunicatorIsDestroyedBeforeItsMessage, "destroy-while-used") {
   HcclCommDestroy(ranks.comms[0]);  // [1]
   open = true;
   if (!mended) receive();
+}
+
+// Each rank waits in the call that the other one makes second.
+MISTAKE(TwoGroupsAreCalledInOtherOrders, "hang") {
+  const Ranks one, other;
+  SumUp(one.comms[0], x, a);  // [1]
+  SumUp(other.comms[0], y, a);
+  OK(aclrtSetDevice(1));
+  aclrtStream stream = NewStream();
+  void* block = NewBlock();
+  SumUp((mended ? one : other).comms[1], block, stream);  // [2]
+  SumUp((mended ? other : one).comms[1], block, stream);
+  Wait(stream);
+  Free(block);
+  OK(aclrtSetDevice(0));
+}
+
+MISTAKE(AMessageIsNeverSent, "hang") {
+  const Ranks ranks;
+  OK(HcclRecv(x, kCount, HCCL_DATA_TYPE_FP32, 1, ranks.comms[0], b));  // [1]
+  if (mended) {
+    ranks.Other([](HcclComm comm, void* block, aclrtStream stream) -> int {
+      return HcclSend(block, kCount, HCCL_DATA_TYPE_FP32, 0, comm, stream);
+    });
+  }
+  Wait(b);
 }

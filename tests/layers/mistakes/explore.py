@@ -36,6 +36,7 @@ NO_DIFFERENCE = {
     "NoWordTellsTheHost": "the copy brings what is there already",
     "ASmallUploadIsFilledAgain": "the last copy is waited for",
     "AnEventTellsTooLittle": "the last copy is waited for",
+    "TheNextSizeIsChosenTooEarly": "an execution has its sizes from the call here",
 }
 # Whose own threads decide whether the wrong twin makes a difference, so that a run says nothing of orders.
 THREADS_DECIDE = {"ATimeoutIsIgnored", "TheGateOpensBeforeTheStore", "TheGateOpensBeforeTheUpload",

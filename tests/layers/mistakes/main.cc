@@ -1,6 +1,6 @@
 // mistakes list: names, kinds and places. mistakes run NAME...: these, or all, each twin in a process of its
 // own, and a line for each with the number of the process and its exit code. mistakes compile FOLDER: the
-// file of the model that some take. mistakes once NAME wrong|mended MODEL: this twin in this process, and
+// files of the models that some take. mistakes once NAME wrong|mended MODEL: this twin in this process, and
 // what it has left is copied to the host and printed.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ bool mended;
 aclrtStream a, b, c;
 void *x, *y, *z, *pinned;
 char host[kBytes];
-std::string model_file;
+std::string model_file, sized_model_file, image_model_file;
 
 std::vector<Mistake>& All() {
   static std::vector<Mistake> all;
@@ -154,14 +154,27 @@ aclOpExecutor* PrepareSort(uint64_t* workspace) {
 
 namespace {
 
-// Compiles the model, once for all.
-std::string CompileModel(const std::string& folder) {
-  const std::string base = folder + "/model";
-  std::ofstream(base + ".onnx", std::ios::binary) << onnx_builder::SixTimes({2, 3});
-  const std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + base +
-                              ".onnx --output=" + base + " >" + base + ".txt";
+void Compile(const std::string& name, const std::vector<int64_t>& dims, const std::string& options) {
+  std::ofstream(name + ".onnx", std::ios::binary) << onnx_builder::SixTimes(dims);
+  const std::string command = std::string(BELAY_ATC) + " --framework=5 --model=" + name +
+                              ".onnx --output=" + name + options + " >" + name + ".txt";
   if (std::system(command.c_str()) != 0) std::exit(2);
-  return base + ".om";
+}
+
+void FindModels(const std::string& model) {
+  model_file = model;
+  sized_model_file = std::filesystem::path(model).replace_filename("sized.om");
+  image_model_file = std::filesystem::path(model).replace_filename("images.om");
+}
+
+// Compiles the models, once for all.
+std::string CompileModels(const std::string& folder) {
+  Compile(folder + "/model", {2, 3}, "");
+  Compile(folder + "/sized", {-1, 3}, " --input_shape=x:-1,3 --dynamic_batch_size=1,2,4");
+  const std::string images = folder + "/images";
+  std::ofstream(images + ".cfg") << "aipp_op { aipp_mode: dynamic max_src_image_size: 64 }";
+  Compile(images, {1, 3, 2, 2}, " --insert_op_conf=" + images + ".cfg");
+  return folder + "/model.om";
 }
 
 // Floats, of whose bytes no other block has the same at the same place.
@@ -237,7 +250,7 @@ void RunTwin(const Mistake& mistake) {
 
 int RunOnce(const std::string& name, const std::string& twin, const char* model) {
   mended = twin == "mended";
-  model_file = model;
+  FindModels(model);
   for (const Mistake& mistake : All()) {
     if (mistake.name == name) return RunOne(mistake, true), 0;
   }
@@ -257,7 +270,7 @@ bool Wanted(const char* name, int count, char** names) {
 int main(int count, char** arguments) {
   using namespace mistakes;
   const std::vector<std::string> words(arguments + 1, arguments + count);
-  if (words.size() == 2 && words[0] == "compile") return std::puts(CompileModel(words[1]).c_str()) < 0;
+  if (words.size() == 2 && words[0] == "compile") return std::puts(CompileModels(words[1]).c_str()) < 0;
   if (words.size() == 1 && words[0] == "export") return Export();
   if (words.size() == 4 && words[0] == "once") return RunOnce(words[1], words[2], arguments[4]);
   const bool list = count > 1 && std::strcmp(arguments[1], "list") == 0;
@@ -265,7 +278,7 @@ int main(int count, char** arguments) {
       std::filesystem::temp_directory_path() / ("mistakes-" + std::to_string(getpid()));
   if (!list) {
     std::filesystem::create_directory(folder);
-    model_file = CompileModel(folder);
+    FindModels(CompileModels(folder));
   }
   for (const Mistake& mistake : All()) {
     if (list) std::printf("%s\t%s\t%s\t%d\n", mistake.name, mistake.kind, mistake.file, mistake.line);

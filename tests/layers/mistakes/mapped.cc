@@ -107,3 +107,8 @@ MISTAKE(PhysicalMemoryIsFreedTwice, "use-after-destroy") {
   OK(aclrtFreePhysical(memory));                 // [2]
   if (!mended) TWIN(aclrtFreePhysical(memory));  // [1]
 }
+
+MISTAKE(PhysicalMemoryIsLeftBehind, "never-destroyed") {
+  aclrtDrvMemHandle memory = NewMemory(kPiece);  // [1]
+  if (mended) OK(aclrtFreePhysical(memory));
+}

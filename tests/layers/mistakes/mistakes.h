@@ -52,7 +52,9 @@ extern aclrtStream a, b, c;
 extern void *x, *y, *z;  // blocks of kBytes on device 0, filled
 extern void* pinned;     // the same, of the host
 extern char host[kBytes];
-extern std::string model_file;  // takes six floats six times
+extern std::string model_file;        // takes six floats six times
+extern std::string image_model_file;  // the same of an image of 2 x 2 by dynamic AIPP
+extern std::string sized_model_file;  // the same of one, two or four rows of three
 
 // Ends the process when the call does not succeed.
 #define OK(call) ::mistakes::Succeed(call, #call, __FILE__, __LINE__)

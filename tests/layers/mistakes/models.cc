@@ -230,6 +230,11 @@ MISTAKE(AModelIsLeftBehind, "never-destroyed") {
   if (mended) OK(aclmdlUnload(id));
 }
 
+MISTAKE(SettingsOfAnExecutionAreLeftBehind, "never-destroyed") {
+  aclmdlExecConfigHandle* settings = aclmdlCreateExecConfigHandle();  // [1]
+  if (mended) OK(aclmdlDestroyExecConfigHandle(settings));
+}
+
 MISTAKE(DescriptionsAreLeftBehind, "never-destroyed") {
   const int64_t sizes[] = {2, 3};
   aclTensorDesc* tensor = aclCreateTensorDesc(ACL_FLOAT, 2, sizes, ACL_FORMAT_ND);  // [1]

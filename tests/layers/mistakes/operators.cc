@@ -1,5 +1,6 @@
 // Operators on views of one block, and what the two stages of an operator are given.
 #include "aclnnop/aclnn_add.h"
+#include "aclnnop/aclnn_batch_norm.h"
 #include "aclnnop/aclnn_cat.h"
 #include "aclnnop/aclnn_convolution.h"
 #include "aclnnop/aclnn_copy.h"
@@ -7,6 +8,7 @@
 #include "aclnnop/aclnn_group_norm.h"
 #include "aclnnop/aclnn_index_copy.h"
 #include "aclnnop/aclnn_matmul.h"
+#include "aclnnop/aclnn_slice.h"
 #include "aclnnop/aclnn_sort.h"
 #include "mistakes.h"
 
@@ -350,4 +352,28 @@ MISTAKE(TheNextOperandIsGone, "use-after-free") {
     TWIN(add.Run());          // [1]
   }
   if (mended) Free(next);
+}
+
+MISTAKE(ASliceMeetsARow, "race") {
+  Fill(static_cast<char*>(x) + 4 * 64, a, 64);  // [1]
+  aclTensor* tensors[] = {Tensor(Dense(x, 16, 16)), Tensor(Dense(y, mended ? 3 : 4, 16))};
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnSliceGetWorkspaceSize(tensors[0], 0, mended ? 5 : 4, 8, 1, tensors[1], &bytes, &executor));
+  OK(aclnnSlice(nullptr, 0, executor, b));  // [2]
+}
+
+// What a training leaves beside its result.
+MISTAKE(RunningMeansAreCopiedWhileTheyMove, "race") {
+  aclTensor *images = Tensor({x, {4, 8, 2, 2}, {32, 4, 2, 1}}),
+            *normal = Tensor({y, {4, 8, 2, 2}, {32, 4, 2, 1}});
+  aclTensor* rows[4];
+  for (int64_t i = 0; i < 4; ++i) rows[i] = Tensor({z, {8}, {1}, 8 * i});
+  uint64_t bytes = 0;
+  aclOpExecutor* executor = nullptr;
+  OK(aclnnBatchNormGetWorkspaceSize(images, nullptr, nullptr, rows[0], rows[1], true, 0.1, 1e-5, normal,
+                                    rows[2], rows[3], &bytes, &executor));
+  const Workspace workspace;
+  OK(aclnnBatchNorm(workspace.block, bytes, executor, a));                                // [1]
+  Copy(static_cast<char*>(x) + 2048, static_cast<char*>(z) + (mended ? 128 : 0), b, 32);  // [2]
 }

@@ -349,3 +349,11 @@ MISTAKE(WhatAReplayHadToWriteIsRead, "given-up") {
   Read(x);                              // [1]
   OK(aclmdlRIDestroy(model));
 }
+
+// A hint, whose order makes no difference.
+MISTAKE(APrefetchIsNoWait, "race") {
+  Fill(x, a);  // [1]
+  OK(aclrtCmoAsync(x, kBytes, ACL_RT_CMO_TYPE_PREFETCH, b));
+  if (mended) Link(a, b);
+  Copy(y, x, b);  // [2]
+}
