@@ -552,8 +552,8 @@ aclError aclmdlSetExecConfigOpt(
 
 /**
  * Chooses the batch size. index is that of the input ACL_DYNAMIC_TENSOR_NAME. Needs aclInit.
- * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
- * size.
+ * Errors: 100000: no such buffer or no memory of a device; 145003: no such model; 145013: the model
+ * was not built for this size.
  */
 aclError aclmdlSetDynamicBatchSize(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t batchSize);
@@ -561,8 +561,8 @@ aclError aclmdlSetDynamicBatchSize(
 /**
  * Chooses height and width of the images. index is that of the input ACL_DYNAMIC_TENSOR_NAME. Needs
  * aclInit.
- * Errors: 100000: no such buffer; 145003: no such model; 145013: the model was not built for this
- * size.
+ * Errors: 100000: no such buffer or no memory of a device; 145003: no such model; 145013: the model
+ * was not built for this size.
  */
 aclError aclmdlSetDynamicHWSize(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, uint64_t height, uint64_t width);
@@ -570,8 +570,8 @@ aclError aclmdlSetDynamicHWSize(
 /**
  * Chooses a gear by the sizes of all inputs, one behind the other. index is that of the input
  * ACL_DYNAMIC_TENSOR_NAME. Needs aclInit.
- * Errors: 100000: no such buffer, or another number of sizes than the inputs have; 145003: no such
- * model; 145013: the model was not built for these sizes.
+ * Errors: 100000: no such buffer, no memory of a device, or another number of sizes than the inputs
+ * have; 145003: no such model; 145013: the model was not built for these sizes.
  */
 aclError aclmdlSetInputDynamicDims(
     uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlIODims *dims);
