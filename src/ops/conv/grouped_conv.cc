@@ -11,6 +11,11 @@
 namespace belay::ops {
 namespace {
 
+// Floats of weights that stay in the nearest cache while pixels go by.
+constexpr int64_t kNearWeights = 4 * 1024;
+
+int64_t TapsOfImage(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
+
 // How channels are dealt out to vectors.
 struct Panels {
   int64_t depth, width;         // channels of a group: of the input, of the result
@@ -18,6 +23,7 @@ struct Panels {
   int64_t together, per_group;  // groups in a panel (fewer in the last one); or panels of a group
   bool spread() const { return together > 1; }
   int64_t columns() const { return lanes * vectors; }
+  int64_t Weights(const ConvGeometry& g) const { return TapsOfImage(g) * depth * columns(); }  // of a panel
 
   explicit Panels(const ConvGeometry& g)
       : depth(g.in_channels / g.groups),
@@ -30,8 +36,6 @@ struct Panels {
   }
 };
 
-int64_t TapsOfImage(const ConvGeometry& g) { return g.kernel[1] * g.kernel[2]; }
-
 int64_t Reach(const ConvGeometry& g, int d) { return (g.kernel[d] - 1) * g.dilation[d] + 1; }
 
 // The part of the result that is computed at a time, so that what it sees of a group stays in the nearest
@@ -42,9 +46,9 @@ struct Tile {
 
   Tile(const ConvGeometry& g, const Panels& panels)
       : pixel(panels.spread() ? panels.depth * panels.lanes : panels.depth) {
-    constexpr int64_t kMostColumns = 64, kNear = 6 * 1024, kFar = 64 * 1024;
+    constexpr int64_t kMostColumns = 64, kNear = 6 * 1024, kMiddle = 24 * 1024, kFar = 64 * 1024;
     double best = 0;
-    for (int64_t floats : {kNear, kFar}) {
+    for (int64_t floats : {kNear, kMiddle, kFar}) {
       for (int64_t most = kMostColumns; most >= GroupedRow::kTogether; most /= 2) {
         const Tile tile(g, pixel, std::min(g.out[2], most), floats);
         const double cost = tile.Cost(g, panels, tile.Lines(g) * tile.wide * pixel <= kNear);
@@ -65,14 +69,20 @@ struct Tile {
     return (columns + GroupedRow::kTogether - 1) / GroupedRow::kTogether * GroupedRow::kTogether;
   }
 
-  // About the cycles for a pixel of the result.
+  // About the cycles for a pixel of the result. Pixels that are far cost little where weights are taken a
+  // part at a time, which come from far once a tile.
   double Cost(const ConvGeometry& g, const Panels& panels, bool near) const {
-    constexpr double kGather = 1.2, kLine = 20, kNear = 0.6, kFar = 0.9;
+    constexpr double kGather = 1.2, kLine = 20, kNear = 0.6, kFar = 0.9, kFarInParts = 0.65, kWeight = 0.25;
     const auto lines = static_cast<double>(Lines(g)), across = static_cast<double>(wide),
                vectors = static_cast<double>(panels.spread() ? panels.depth : 1 + panels.depth / 8),
+               weights = static_cast<double>(panels.Weights(g) * panels.per_group),
                products = static_cast<double>(TapsOfImage(g) * panels.depth * panels.vectors *
                                               panels.per_group * Rounded() * rows);
-    return (lines * (across * vectors * kGather + kLine) + products * (near ? kNear : kFar)) /
+    const bool in_parts = panels.Weights(g) > kNearWeights;
+    return (lines * (across * vectors * kGather + kLine) + (in_parts ? weights * kWeight : 0) +
+            products * (near       ? kNear
+                        : in_parts ? kFarInParts
+                                   : kFar)) /
            static_cast<double>(rows * columns);
   }
 };
@@ -160,17 +170,37 @@ class GroupedRun {
     }
   }
 
+  // What a panel has of weights is taken so much at a time that it stays in the nearest cache while the rows
+  // go by: a few taps, or of one tap some of the channels.
   void Rows(const Place& place, int64_t group, int64_t panel) const {
     const Panels& p = c_.panels;
-    const int64_t channel = group * p.width + panel * p.columns();
     const auto tap_count = static_cast<int64_t>(c_.taps.size());
-    const int64_t number = group / p.together * p.per_group + panel;
+    const int64_t most = std::max<int64_t>(kNearWeights / p.columns(), 1), depth = std::min(most, p.depth);
+    const int64_t taps = std::min(std::max<int64_t>(most / p.depth, 1), tap_count);
+    for (int64_t tap = 0; tap < tap_count; tap += taps) {
+      for (int64_t first = 0; first < p.depth; first += depth) {
+        SomeTaps(place, group, panel,
+                 {tap, std::min(taps, tap_count - tap), first, std::min(depth, p.depth - first)});
+      }
+    }
+  }
+
+  struct TapsInTurn {
+    int64_t first, count, channel, depth;
+  };
+  void SomeTaps(const Place& place, int64_t group, int64_t panel, const TapsInTurn& taps) const {
+    const Panels& p = c_.panels;
+    const int64_t channel = group * p.width + panel * p.columns();
+    const bool is_first = taps.first == 0 && taps.channel == 0;
+    const int64_t number = (group / p.together * p.per_group + panel) * static_cast<int64_t>(c_.taps.size());
     GroupedRow row{};
-    row.from = static_cast<const float*>(call_.scratch), row.from_step = g_.stride[2] * t_.pixel;
-    row.taps = c_.taps.data(), row.tap_count = tap_count, row.depth = p.depth;
-    row.weights = static_cast<const float*>(call_.weights) + number * tap_count * p.depth * p.columns();
-    row.bias = c_.spec.bias ? static_cast<const float*>(call_.bias) + channel : nullptr;
-    row.to_step = g_.out_channels, row.pixels = place.columns, row.add = c_.spec.residual;
+    row.from = static_cast<const float*>(call_.scratch) + taps.channel * (p.spread() ? p.lanes : 1);
+    row.from_step = g_.stride[2] * t_.pixel;
+    row.taps = c_.taps.data() + taps.first, row.tap_count = taps.count, row.depth = taps.depth;
+    row.weights = static_cast<const float*>(call_.weights) +
+                  ((number + taps.first) * p.depth + taps.channel) * p.columns();
+    row.bias = c_.spec.bias && is_first ? static_cast<const float*>(call_.bias) + channel : nullptr;
+    row.to_step = g_.out_channels, row.pixels = place.columns, row.add = c_.spec.residual || !is_first;
     row.channels =
         std::min(p.columns(), p.width * std::min(p.together, g_.groups - group) - panel * p.columns());
     for (int64_t r = 0; r < place.rows; ++r, row.from += g_.stride[1] * t_.wide * t_.pixel) {
@@ -232,6 +262,14 @@ bool IsSmallPlane(const ConvGeometry& g) {
   return g.in_channels <= kFewChannels && g.out[1] * g.out[2] <= kFewPixels;
 }
 
+// Of many channels in steps of several pixels, where oneDNN is at two thirds of its speed without AVX-512. Of
+// fewer pixels the weights come too often from far.
+bool IsWideAndStrided(const ConvGeometry& g) {
+  constexpr int64_t kManyChannels = 64, kManyPixels = 256;
+  return g.stride[2] > 1 && TapsOfImage(g) > 1 && g.in_channels >= kManyChannels &&
+         g.out[1] * g.out[2] >= kManyPixels;
+}
+
 }  // namespace
 
 bool GroupedFits(const ConvSpec& spec) {
@@ -250,7 +288,7 @@ bool GroupedPays(const ConvSpec& spec) {
     return false;
   const int64_t widest = std::max(g.in_channels, g.out_channels) / g.groups;
   if (g.groups == 1)
-    return ReachesFar(g) || IsSmallPlane(g) ||
+    return ReachesFar(g) || IsSmallPlane(g) || (lanes == 8 && IsWideAndStrided(g)) ||
            (TapsOfImage(g) >= kManyTaps && g.in_channels > 3 && widest <= kWidest);
   if (widest == 1) return std::max(g.kernel[1], g.kernel[2]) >= kLongKernel;  // its own are for short ones
   return g.in_channels > g.groups && widest <= kWidest;

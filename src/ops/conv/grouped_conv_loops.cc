@@ -98,7 +98,7 @@ HWY_ATTR void RowOfGroup(const GroupedRow& r, int64_t vectors) {
     case 1:
       return GroupedBlocks<8, 1, false>(r);
     case 2:
-      return GroupedBlocks<4, 2, false>(r);
+      return GroupedBlocks<6, 2, false>(r);
     default:
       return GroupedBlocks<4, 3, false>(r);
   }

@@ -13,6 +13,14 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// What comes next on either side: no processor foresees so many rows at once.
+template <class T>
+HWY_ATTR HWY_INLINE void Foresee(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t side) {
+  constexpr int64_t kAhead = 2;  // squares
+  for (int64_t r = 0; r < side; ++r) __builtin_prefetch(from + r * from_step + kAhead * side);
+  for (int64_t c = 0; c < side; ++c) __builtin_prefetch(to + c * to_step + kAhead * side, 1);
+}
+
 #if HWY_TARGET == HWY_SCALAR
 // The compiler's own vectors are there on every processor.
 void Turn(const float* from, int64_t from_step, float* to, int64_t to_step) {
@@ -55,14 +63,6 @@ HWY_ATTR HWY_INLINE void StoreColumns(const Line (&rows)[4][4], const Store& sto
     store(0, k, _mm512_shuffle_i32x4(a, b, kEven)), store(1, k, _mm512_shuffle_i32x4(a, b, kOdd));
     store(2, k, _mm512_shuffle_i32x4(c, d, kEven)), store(3, k, _mm512_shuffle_i32x4(c, d, kOdd));
   }
-}
-
-// What comes next on either side: no processor foresees so many rows at once.
-template <class T>
-HWY_ATTR HWY_INLINE void Foresee(const T* from, int64_t from_step, T* to, int64_t to_step, int64_t side) {
-  constexpr int64_t kAhead = 2;  // squares
-  for (int64_t r = 0; r < side; ++r) __builtin_prefetch(from + r * from_step + kAhead * side);
-  for (int64_t c = 0; c < side; ++c) __builtin_prefetch(to + c * to_step + kAhead * side, 1);
 }
 
 HWY_ATTR void Turn(const float* from, int64_t from_step, float* to, int64_t to_step) {
@@ -130,6 +130,7 @@ HWY_INLINE void TurnVectors(const float* from, V* to) {
 }
 
 HWY_ATTR void Turn(const float* from, int64_t from_step, float* to, int64_t to_step) {
+  Foresee(from, from_step, to, to_step, kFloatSquare);
   const D d;
   HWY_ALIGN float square[kFloatSquare * kFloatSquare];
   for (int64_t r = 0; r < kFloatSquare; ++r) {

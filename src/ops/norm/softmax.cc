@@ -148,7 +148,8 @@ struct SoftmaxBody {
     T* y = out.direct() ? reinterpret_cast<T*>(dst) : buffer;
     const T most = loops->max(x, axis.size);
     if (logarithm) {
-      loops->lower(y, x, most, LogOfSum(x, most), axis.size);
+      const auto sum = static_cast<double>(loops->exp_sum(nullptr, x, most, axis.size));
+      loops->lower(y, x, most, static_cast<T>(std::log(sum)), axis.size);
     } else {
       loops->scale(y, 1 / loops->exp_sum(y, x, most, axis.size), axis.size);
     }
@@ -156,15 +157,6 @@ struct SoftmaxBody {
     for (int64_t i = 0; i < axis.size; i += kBlock) {
       out.Store(dst + i * axis.out_step, y + i, std::min(kBlock, axis.size - i), false);
     }
-  }
-
-  T LogOfSum(const T* x, T most) const {
-    alignas(64) T powers[kBlock];
-    double sum = 0;
-    for (int64_t i = 0; i < axis.size; i += kBlock) {
-      sum += static_cast<double>(loops->exp_sum(powers, x + i, most, std::min(kBlock, axis.size - i)));
-    }
-    return static_cast<T>(std::log(sum));
   }
 
   const T* Gathered(const char* src, T* buffer) const {

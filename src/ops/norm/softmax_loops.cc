@@ -24,13 +24,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // e^x for x <= 0, to about one unit in the last place; 0 below the normal numbers, NaN for NaN.
 // x = n ln 2 + r with n whole and |r| <= (ln 2) / 2. Adding 1.5 * 2^23 rounds to a whole number and
-// leaves it in the low bits of the sum, from where it goes straight into the exponent. ln 2 comes in two
-// parts, the first of so few bits that n times it is exact. e^r is a polynomial through the Chebyshev
+// leaves it in the low bits of the sum, with the bias of an exponent, of which a shift makes 2^n. ln 2 comes
+// in two parts, the first of so few bits that n times it is exact. e^r is a polynomial through the Chebyshev
 // points of its interval (relative error 1e-8).
 template <class D, class V>
 HWY_INLINE HWY_ATTR V ExpOfNegative(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const auto rounder = hn::Set(d, 12582912.0f);
+  const auto rounder = hn::Set(d, 12582912.0f + 127.0f);  // 1.5 * 2^23 and a float's bias
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), rounder);
   const auto n = hn::Sub(shifted, rounder);
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), x);
@@ -41,10 +41,8 @@ HWY_INLINE HWY_ATTR V ExpOfNegative(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  const auto result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  const auto normal = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Zero(d), result);
-  return hn::IfThenElse(hn::Eq(x, x), normal, x);
+  const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33654f)), hn::Mul(p, power));  // a NaN is not less
 }
 
 HWY_ATTR float MaxF32(const float* x, int64_t n) {
@@ -61,7 +59,8 @@ HWY_ATTR float MaxF32(const float* x, int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(a, b)));
 }
 
-HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) {
+template <bool kKept>
+HWY_ATTR float ExpSumOfPiece([[maybe_unused]] float* out, const float* x, float most, int64_t n) {
   const hn::ScalableTag<float> d;
   const auto step = static_cast<int64_t>(hn::Lanes(d));
   const auto shift = hn::Set(d, most);
@@ -72,14 +71,13 @@ HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) 
     const auto b = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i + step), shift));
     sum_a = hn::Add(sum_a, a);
     sum_b = hn::Add(sum_b, b);
-    hn::StoreU(a, d, out + i);
-    hn::StoreU(b, d, out + i + step);
+    if constexpr (kKept) hn::StoreU(a, d, out + i), hn::StoreU(b, d, out + i + step);
   }
   for (; i < n; i += step) {  // behind the end e^-inf, which is 0
     const auto a = hn::Sub(LoadSome(d, x + i, n - i, -std::numeric_limits<float>::infinity()), shift);
     const auto power = ExpOfNegative(d, a);
     sum_a = hn::Add(sum_a, power);
-    StoreSome(power, d, out + i, n - i);
+    if constexpr (kKept) StoreSome(power, d, out + i, n - i);
   }
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(sum_a, sum_b)));
 }
@@ -87,11 +85,13 @@ HWY_ATTR float ExpSumOfPiece(float* out, const float* x, float most, int64_t n) 
 // In pieces, whose sums are added in f64: the error of a row does not grow with its length.
 float ExpSumF32(float* out, const float* x, float most, int64_t n) {
   constexpr int64_t kPiece = 1024;
-  if (n <= kPiece) return ExpSumOfPiece(out, x, most, n);
+  const auto piece = [&](int64_t i, int64_t m) {
+    return out == nullptr ? ExpSumOfPiece<false>(nullptr, x + i, most, m)
+                          : ExpSumOfPiece<true>(out + i, x + i, most, m);
+  };
+  if (n <= kPiece) return piece(0, n);
   double sum = 0;
-  for (int64_t i = 0; i < n; i += kPiece) {
-    sum += static_cast<double>(ExpSumOfPiece(out + i, x + i, most, n - i < kPiece ? n - i : kPiece));
-  }
+  for (int64_t i = 0; i < n; i += kPiece) sum += static_cast<double>(piece(i, std::min(kPiece, n - i)));
   return static_cast<float>(sum);
 }
 
@@ -179,7 +179,11 @@ double MaxF64(const double* x, int64_t n) {
 }
 double ExpSumF64(double* out, const double* x, double most, int64_t n) {
   double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += out[i] = std::exp(x[i] - most);
+  for (int64_t i = 0; i < n; ++i) {
+    const double power = std::exp(x[i] - most);
+    if (out != nullptr) out[i] = power;
+    sum += power;
+  }
   return sum;
 }
 void ExpAddF64(double* out, double* sum, const double* x, const double* most, int64_t n) {

@@ -8,7 +8,7 @@ namespace belay::ops {
 template <class T>
 struct SoftmaxLoops {
   T (*max)(const T* x, int64_t n);                      // -inf of nothing; any of x where one is NaN
-  T (*exp_sum)(T* out, const T* x, T most, int64_t n);  // out = exp(x - most); the sum of out
+  T (*exp_sum)(T* out, const T* x, T most, int64_t n);  // out = exp(x - most), or null; their sum
   void (*scale)(T* out, T factor, int64_t n);
   // The same for rows side by side: element i of each array belongs to row i.
   void (*max_of)(T* most, const T* x, int64_t n);

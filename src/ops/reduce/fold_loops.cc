@@ -194,15 +194,68 @@ void MergeRows(T* acc, const T* x, int64_t step, int64_t rows, int64_t n) {
   for (int64_t r = 0; i < n && r < rows; ++r) MergeInto<T, F>(acc + i, x + r * step + i, n - i);
 }
 
-template <class T, class F>
-void FoldInto(T* acc, const T* x, int64_t n, Elements<T> elements, T p) {
-  if (elements == nullptr) return MergeInto<T, F>(acc, x, n);
-  for (int64_t i = 0; i < n; i += kPiece) {
-    alignas(64) T buffer[kPiece];
-    const int64_t m = std::min(kPiece, n - i);
-    elements(buffer, x + i, m, p);
-    MergeInto<T, F>(acc + i, buffer, m);
+// Matrices of `rows` rows of n and `rest` elements behind them, which belong to the first columns.
+struct MatrixWay {
+  int64_t size, rows, n, rest;
+};
+
+// The columns of kWays of them: sums of one do not wait for those of another. At most kRun rows are added up
+// one after the other.
+template <int kWays, class T, class F>
+void MergeMatrix(T* out, int64_t apart, const T* x, const MatrixWay& way) {
+  constexpr int64_t kRun = 64;
+  constexpr T kStart = F::template kStart<T>;
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  for (int64_t i = 0; i < way.n; i += static_cast<int64_t>(hn::Lanes(d))) {
+    const int64_t m = way.n - i, rest = std::max<int64_t>(way.rest - i, 0);
+    V total[kWays], some[kWays];
+    Each<kWays>(
+        [&](int w) { total[w] = LoadSome(d, x + w * way.size + way.rows * way.n + i, rest, kStart); });
+    for (int64_t first = 0; first < way.rows; first += kRun) {
+      const int64_t end = std::min(way.rows, first + kRun);
+      Each<kWays>([&](int w) { some[w] = hn::Set(d, kStart); });
+      for (int64_t r = first; r < end; ++r) {
+        Each<kWays>([&](int w) {
+          some[w] = F::Merge(d, some[w], LoadSome(d, x + w * way.size + r * way.n + i, m, kStart));
+        });
+      }
+      Each<kWays>([&](int w) { total[w] = F::Merge(d, total[w], some[w]); });
+    }
+    Each<kWays>([&](int w) { StoreSome(total[w], d, out + w * apart + i, m); });
   }
+}
+
+// Rows so short that several are taken as one.
+template <int kWays, class T, class F>
+void MergeNarrowMatrix(T* out, const T* x, int64_t rows, int64_t n) {
+  const hn::CappedTag<T, kFewLanes / 2> d;
+  const int64_t together = n > kFewLanes / 4 ? 2 : kFewLanes / 2;
+  alignas(64) T wide[kWays][2 * kFewLanes] = {};
+  MergeMatrix<kWays, T, F>(wide[0], 2 * kFewLanes, x,
+                           {rows * n, rows / together, n * together, rows % together * n});
+  for (int w = 0; w < kWays; ++w) {
+    for (int64_t half = n * together / 2; half >= n; half /= 2) {
+      for (int64_t i = 0; i < half; i += static_cast<int64_t>(hn::Lanes(d)))
+        hn::StoreU(F::Merge(d, hn::LoadU(d, wide[w] + i), hn::LoadU(d, wide[w] + half + i)), d, wide[w] + i);
+    }
+    std::copy_n(wide[w], n, out + w * n);
+  }
+}
+
+template <int kWays, class T, class F>
+void MergeSomeMatrices(T* out, const T* x, int64_t rows, int64_t n) {
+  if (n > 1 && n <= kFewLanes / 2) return MergeNarrowMatrix<kWays, T, F>(out, x, rows, n);
+  MergeMatrix<kWays, T, F>(out, n, x, {rows * n, rows, n, 0});
+}
+
+template <class T, class F>
+void MergeMatrices(T* out, const T* x, int64_t count, int64_t rows, int64_t n) {
+  constexpr int kWays = 4;
+  int64_t i = 0;
+  for (; i + kWays <= count; i += kWays)
+    MergeSomeMatrices<kWays, T, F>(out + i * n, x + i * rows * n, rows, n);
+  for (; i < count; ++i) MergeSomeMatrices<1, T, F>(out + i * n, x + i * rows * n, rows, n);
 }
 
 template <class T, int64_t kSize>
@@ -331,8 +384,14 @@ BELAY_DEFINE_ELEMENT(Number, x != x ? T{0} : x)
 
 template <class F, class T>
 constexpr FoldLoops<T> Of(Elements<T> elements = nullptr, T start = F::template kStart<T>) {
-  return {start,           elements,         &FoldRow<T, F>,   &FoldRows<T, F>,
-          &FoldInto<T, F>, &MergeInto<T, F>, &MergeRows<T, F>, &MergeTwo<T, F>};
+  return {start,
+          elements,
+          &FoldRow<T, F>,
+          &FoldRows<T, F>,
+          &MergeInto<T, F>,
+          &MergeRows<T, F>,
+          &MergeMatrices<T, F>,
+          &MergeTwo<T, F>};
 }
 
 template <class T>

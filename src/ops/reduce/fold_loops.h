@@ -33,11 +33,12 @@ struct FoldLoops {
   Elements<T> elements;  // null: as they are
   T (*row)(const T* x, int64_t n, Elements<T> elements, T p);
   void (*rows)(T* out, const T* x, int64_t rows, int64_t n, Elements<T> elements, const T* p);
-  void (*into)(T* acc, const T* x, int64_t n, Elements<T> elements, T p);
   // Of what is folded already.
   void (*merge_into)(T* acc, const T* x, int64_t n);
   // Rows one after the other, `step` elements apart.
   void (*merge_rows)(T* acc, const T* x, int64_t step, int64_t rows, int64_t n);
+  // The columns of packed matrices of `rows` rows of n.
+  void (*merge_matrices)(T* out, const T* x, int64_t count, int64_t rows, int64_t n);
   T (*merge)(T a, T b);
 
   T fold(const T* x, int64_t n, T p) const { return n == 0 ? start : row(x, n, elements, p); }
@@ -45,8 +46,6 @@ struct FoldLoops {
   void fold_rows(T* out, const T* x, int64_t count, int64_t n, const T* p) const {
     rows(out, x, count, n, elements, p);
   }
-  // acc[i] with the element x[i]
-  void fold_into(T* acc, const T* x, int64_t n, T p) const { into(acc, x, n, elements, p); }
 };
 
 template <class T>

@@ -131,44 +131,49 @@ struct ReduceBody {
     in_columns = true, inner = folded.row(), outer = folded.OfRows();
   }
 
-  // Packed matrices of kMostOfMatrix elements at most, whose columns are folded: many at a time.
-  static constexpr int64_t kMostOfMatrix = 128;
+  // Packed matrices of a few columns, which are folded: many at a time. Those whose elements change before
+  // they are folded must fit into a block.
   bool HasSmallMatrices() const {
+    constexpr int64_t kFewColumns = 64, kMostInPlace = 16 * kBlock;
     const int64_t size = kept.row() * folded.count();
-    return side_by_side && before == nullptr && kept.has_two_levels() && folded.has_one_level() &&
-           size <= kMostOfMatrix && folded.step(0) == kept.row() * kept.step(1) &&
+    return side_by_side && kept.has_two_levels() && folded.has_one_level() && kept.row() <= kFewColumns &&
+           size <= (InPlace() ? kMostInPlace : kBlock) && folded.step(0) == kept.row() * kept.step(1) &&
            kept.row_step(1) == size * kept.step(1) && kept.rows_follow(0);
   }
+  bool InPlace() const { return loops->elements == nullptr && before == nullptr && blocks.direct(); }
 
   void SmallMatrices(char* out, const char* in_base, int64_t n) const {
-    constexpr int64_t kSome = 4;  // elements that are moved at once
-    alignas(64) T buffer[kBlock + kSome], row[kBlock + kSome], totals[kBlock], p[kBlock];
+    alignas(64) T buffer[kBlock], changed[kBlock], totals[kBlock], p[kBlock];
     const int64_t width = kept.row(), height = folded.count(), size = width * height;
-    const int64_t together = kBlock / size;
+    const int64_t together = kBlock / (InPlace() ? width : size);
     std::fill_n(p, kBlock, static_cast<T>(how.power));
     for (int64_t i = 0; i < n; i += together) {
       const int64_t m = std::min(together, n - i);
-      const T* x = blocks.Load(buffer, in_base + i * kept.row_step(1), m * size);
-      if (x != buffer) std::copy_n(x, m * size, buffer);
-      std::fill_n(totals, m * width, loops->start);
-      for (int64_t r = 0; r < height; ++r) {
-        const auto gather = [&](auto parts) {
-          for (int64_t each = 0; each < m; ++each) {
-            const T* from = buffer + each * size + r * width;
-            for (int64_t k = 0; k < parts; ++k)
-              std::memcpy(row + each * width + k * kSome, from + k * kSome, kSome * sizeof(T));
-          }
-        };
-        if (width <= kSome) {
-          gather(std::integral_constant<int64_t, 1>());
-        } else if (width <= 2 * kSome) {
-          gather(std::integral_constant<int64_t, 2>());
-        } else {
-          gather((width + kSome - 1) / kSome);
-        }
-        loops->fold_into(totals, row, m * width, p[0]);
+      const char* from = in_base + i * kept.row_step(1);
+      const T* x = InPlace() ? reinterpret_cast<const T*>(from) : blocks.Load(buffer, from, m * size);
+      if (before != nullptr) AroundColumns(p, changed, x, m);
+      if (loops->elements != nullptr) {
+        loops->elements(changed, before == nullptr ? x : changed, m * size, before == nullptr ? p[0] : T{0});
+        x = changed;
+      }
+      loops->merge_matrices(totals, x, m, height, width);
+      for (int64_t k = 0; how.around_mean && k < m * width; ++k) {
+        const char* column = from + k / width * kept.row_step(1) + k % width * kept.step(1);
+        totals[k] = AroundExactMean(column, totals[k], p[k]);
       }
       StoreAll(out + i * kept.row_step(0), totals, p, m * width);
+    }
+  }
+
+  // p of each column of m small matrices, and the elements without it.
+  void AroundColumns(T* p, T* changed, const T* x, int64_t m) const {
+    const int64_t width = kept.row(), height = folded.count();
+    before->merge_matrices(p, x, m, height, width);
+    for (int64_t k = 0; k < m * width; ++k) p[k] = MiddleOf(p[k]);
+    for (int64_t k = 0; k < m; ++k, p += width) {
+      for (int64_t r = 0; r < height; ++r) {
+        for (int64_t c = 0; c < width; ++c) *changed++ = static_cast<T>(*x++ - p[c]);
+      }
     }
   }
 
@@ -461,8 +466,8 @@ void PlanAs(Plan& plan, const Reduction& how, DType wanted, const Operand& self,
   const bool few_rows = body.folded.has_two_levels() && body.folded.row() <= kBlock &&
                         body.folded.rows() <= kFewRows && body.before == nullptr;
   body.rows_together = body.folded.count() > 0 && (one_row || few_rows);
-  body.small_matrices = body.HasSmallMatrices();
   body.blocks = {Lane(self.dtype(), wanted, body.column_step()), ComputeType(wanted)};
+  body.small_matrices = body.HasSmallMatrices();
   body.along = {Lane(self.dtype(), wanted, body.folded.step(0)), ComputeType(wanted)};
   plan.SetCost(30 + static_cast<uint64_t>(self.tensor->count()) / 8);
   plan.SetBody(body);

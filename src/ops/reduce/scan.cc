@@ -12,12 +12,14 @@ namespace belay::ops {
 namespace {
 
 template <bool kProduct, bool kExclusive>
-void ComplexStep(std::complex<float>* results, const std::complex<float>* x, std::complex<double>* acc,
-                 int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    const std::complex<double> before = acc[i], each = static_cast<std::complex<double>>(x[i]);
-    acc[i] = kProduct ? before * each : before + each;
-    results[i] = static_cast<std::complex<float>>(kExclusive ? before : acc[i]);
+void ComplexSteps(std::complex<float>* results, const std::complex<float>* x, std::complex<double>* acc,
+                  const ScanWay& way, int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; ++r, results += way.along[0], x += way.along[1]) {
+    for (int64_t i = 0; i < n; ++i) {
+      const std::complex<double> before = acc[i], each = static_cast<std::complex<double>>(x[i]);
+      acc[i] = kProduct ? before * each : before + each;
+      results[i] = static_cast<std::complex<float>>(kExclusive ? before : acc[i]);
+    }
   }
 }
 
@@ -43,7 +45,7 @@ struct ScanBody {
     ParallelFor(lines.count(), grain, [&](int64_t begin, int64_t end) {
       lines.Walk(base, begin, end, [this](char** at, int64_t n) {
         if (as_they_are) return AsTheyAre(at[0], at[1], n);
-        int64_t width = side_by_side ? kBlock : 1;
+        const int64_t width = !side_by_side ? 1 : in_place() ? kWide : kBlock;
         for (int64_t i = 0; i < n; i += width) {
           char* dst = at[0] + i * lines.step(0);
           const char* src = at[1] + i * lines.step(1);
@@ -53,12 +55,18 @@ struct ScanBody {
     });
   }
 
-  void AsTheyAre(char* dst, const char* src, int64_t n) const {
+  // Rows so long that the memory ahead of them is fetched in time, and whose sums lie in a near cache.
+  static constexpr int64_t kWide = 2048;
+  bool in_place() const { return in.direct() && out.direct(); }
+
+  ScanWay Way() const {
     constexpr auto kEach = static_cast<int64_t>(sizeof(T));
-    const ScanWay way = {{axis.out_step / kEach, axis.in_step / kEach},
-                         {lines.step(0) / kEach, lines.step(1) / kEach}};
+    return {{axis.out_step / kEach, axis.in_step / kEach}, {lines.step(0) / kEach, lines.step(1) / kEach}};
+  }
+
+  void AsTheyAre(char* dst, const char* src, int64_t n) const {
     (side_by_side ? loops.columns : loops.lines)(reinterpret_cast<T*>(dst), reinterpret_cast<const T*>(src),
-                                                 way, axis.size, n);
+                                                 Way(), axis.size, n);
   }
 
   T Next(Acc& acc, T x) const {
@@ -79,14 +87,24 @@ struct ScanBody {
   }
 
   void Across(char* dst, const char* src, int64_t m) const {
-    alignas(64) T buffer[kBlock], results[kBlock];
-    alignas(64) Acc acc[kBlock];
+    alignas(64) Acc acc[kWide];
     std::fill(acc, acc + m, Acc(how.product ? 1 : 0));
+    if (in_place()) return AcrossInPlace(dst, src, acc, m);
+    alignas(64) T buffer[kBlock], results[kBlock];
     for (int64_t k = 0; k < axis.size; ++k) {
       const auto* x = static_cast<const T*>(in.Load(buffer, src + k * axis.in_step, m));
-      char* to = dst + k * axis.out_step;
-      loops.step(out.direct() ? reinterpret_cast<T*>(to) : results, x, acc, m);
-      if (!out.direct()) out.Store(to, results, m, false);
+      loops.steps(results, x, acc, {}, 1, m);
+      out.Store(dst + k * axis.out_step, results, m, false);
+    }
+  }
+
+  // Sums stay in registers for a few rows.
+  void AcrossInPlace(char* dst, const char* src, Acc* acc, int64_t m) const {
+    constexpr int64_t kRows = 4;
+    for (int64_t k = 0; k < axis.size; k += kRows) {
+      loops.steps(reinterpret_cast<T*>(dst + k * axis.out_step),
+                  reinterpret_cast<const T*>(src + k * axis.in_step), acc, Way(),
+                  std::min(kRows, axis.size - k), m);
     }
   }
 };
@@ -96,14 +114,14 @@ ScanLoops<T, Acc> ChosenLoops(Scan scan) {
   if constexpr (std::is_arithmetic_v<T>) {
     return BestScanLoops<T, Acc>(scan.product, scan.exclusive);
   } else {
-    const auto step = scan.product     ? scan.exclusive ? &ComplexStep<true, true> : &ComplexStep<true, false>
-                          : scan.exclusive ? &ComplexStep<false, true>
-                                       : &ComplexStep<false, false>;
+    const auto step = scan.product ? scan.exclusive ? &ComplexSteps<true, true> : &ComplexSteps<true, false>
+                      : scan.exclusive ? &ComplexSteps<false, true>
+                                       : &ComplexSteps<false, false>;
     return {step, nullptr, nullptr};
   }
 }
 
-constexpr int64_t kFewScanned = 4, kLongScan = 64, kShortRow = 128;
+constexpr int64_t kFewScanned = 4, kShortRow = 128;
 
 template <class T, class Acc>
 void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim, const Operand& out) {
@@ -120,11 +138,9 @@ void PlanScanAs(Plan& plan, Scan scan, DType type, const Operand& self, int dim,
   body.side_by_side = body.lines.step(1) == element && body.lines.row() > 1;
   body.in = Lane(self.dtype(), type, body.side_by_side ? body.lines.step(1) : body.axis.in_step);
   body.out = Lane(out.dtype(), type, body.side_by_side ? body.lines.step(0) : body.axis.out_step);
-  // Where rows are long, those that a few columns are of fall into few sets of a cache: more columns are
-  // taken at a time.
-  body.as_they_are =
-      of_type && (!body.side_by_side ||
-                  (body.out.direct() && (body.axis.size <= kLongScan || body.lines.row() <= kShortRow)));
+  // Where rows are long, those that a few columns are of fall into few sets of a cache, and no memory is
+  // fetched ahead: more columns are taken at a time.
+  body.as_they_are = of_type && (!body.side_by_side || (body.out.direct() && body.lines.row() <= kShortRow));
   body.bindings[0] = out.binding;
   body.bindings[1] = self.binding;
   body.how = scan;

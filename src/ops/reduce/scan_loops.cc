@@ -85,21 +85,31 @@ HWY_INLINE void TakeSome(T* result, const T* x, Sums<T>& acc, int64_t n) {
   }
 }
 
-// The sums lie in memory between the rows. Whatever Acc is, they are of SumTag's size.
+// The sums lie in memory before the rows and behind them. Whatever Acc is, they are of SumTag's size.
 template <class T, class Acc, bool kProduct, bool kExclusive>
-void Step(T* results, const T* x, Acc* acc, int64_t n) {
+void Steps(T* results, const T* x, Acc* acc, const ScanWay& way, int64_t rows, int64_t n) {
   const SumTag<T> d;
   auto* sums = reinterpret_cast<hn::TFromD<SumTag<T>>*>(acc);
   static_assert(sizeof(*acc) == sizeof(*sums));
-  const auto take = [&](int64_t i, int64_t m) HWY_ATTR {
-    auto sum = LoadSome(d, sums + i, m, 0);
-    TakeSome<T, kProduct, kExclusive>(results + i, x + i, sum, m);
-    StoreSome(sum, d, sums + i, m);
-  };
   constexpr int64_t w = kWidth<T>;
+  const auto take = [](T* to, const T* from, Sums<T>& sum, int64_t m)
+                        HWY_ATTR { TakeSome<T, kProduct, kExclusive>(to, from, sum, m); };
   int64_t i = 0;
-  for (; i + 2 * w <= n; i += 2 * w) take(i, w), take(i + w, w);
-  for (; i < n; i += w) take(i, std::min(w, n - i));
+  for (; i + 2 * w <= n; i += 2 * w) {
+    auto a = hn::LoadU(d, sums + i), b = hn::LoadU(d, sums + i + w);
+    for (int64_t r = 0; r < rows; ++r) {
+      T* to = results + r * way.along[0] + i;
+      const T* from = x + r * way.along[1] + i;
+      take(to, from, a, w), take(to + w, from + w, b, w);
+    }
+    hn::StoreU(a, d, sums + i), hn::StoreU(b, d, sums + i + w);
+  }
+  for (; i < n; i += w) {
+    const int64_t m = std::min(w, n - i);
+    auto sum = LoadSome(d, sums + i, m, 0);
+    for (int64_t r = 0; r < rows; ++r) take(results + r * way.along[0] + i, x + r * way.along[1] + i, sum, m);
+    StoreSome(sum, d, sums + i, m);
+  }
 }
 
 template <class T, bool kProduct, bool kExclusive>
@@ -132,7 +142,7 @@ void Columns(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n
 
 template <class T, class Acc, bool kProduct, bool kExclusive>
 constexpr ScanLoops<T, Acc> Of() {
-  return {&Step<T, Acc, kProduct, kExclusive>, &Lines<T, Acc, kProduct, kExclusive>,
+  return {&Steps<T, Acc, kProduct, kExclusive>, &Lines<T, Acc, kProduct, kExclusive>,
           &Columns<T, kProduct, kExclusive>};
 }
 template <class T, class Acc>

@@ -13,8 +13,9 @@ struct ScanWay {
 
 template <class T, class Acc>
 struct ScanLoops {
-  // acc[i] takes x[i] in; results[i] is what acc[i] was before, or is then. results may lie on x.
-  void (*step)(T* results, const T* x, Acc* acc, int64_t n);
+  // acc[i] takes x[i] in; results[i] is what acc[i] was before, or is then. results may lie on x. So many
+  // rows of n, one after the other as `way` says.
+  void (*steps)(T* results, const T* x, Acc* acc, const ScanWay& way, int64_t rows, int64_t n);
   // n lines of `size` elements. Null where there are no vectors.
   void (*lines)(T* results, const T* x, const ScanWay& way, int64_t size, int64_t n);
   // The same of lines that lie side by side.
