@@ -601,9 +601,9 @@ TEST(Conv, OfSmallGroupsOnEveryProcessor) {
 
 // Of many channels in steps: weights are taken some taps at a time, or some channels of a tap.
 const std::vector<Case> kStridedShapes = {
-    {{2, 64, 33, 35}, {24, 64, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
+    {{1, 64, 33, 35}, {24, 64, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}},
     {{1, 270, 33, 32}, {16, 270, 2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}},
-    {{1, 80, 900}, {40, 80, 5}, {3}, {1}, {2}, {2}},
+    {{1, 64, 520}, {9, 64, 3}, {2}, {1}, {1}, {0}},
 };
 
 TEST(Conv, OfManyChannelsInStepsOnEveryProcessor) {

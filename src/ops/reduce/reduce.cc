@@ -134,7 +134,7 @@ struct ReduceBody {
   // Packed matrices of a few columns, which are folded: many at a time. Those whose elements change before
   // they are folded must fit into a block.
   bool HasSmallMatrices() const {
-    constexpr int64_t kFewColumns = 64, kMostInPlace = 16 * kBlock;
+    constexpr int64_t kFewColumns = kBlock, kMostInPlace = 16 * kBlock;
     const int64_t size = kept.row() * folded.count();
     return side_by_side && kept.has_two_levels() && folded.has_one_level() && kept.row() <= kFewColumns &&
            size <= (InPlace() ? kMostInPlace : kBlock) && folded.step(0) == kept.row() * kept.step(1) &&

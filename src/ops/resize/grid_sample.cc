@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/conv/channels_last.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/resize/grid_loops.h"
 #include "ops/resize/grid_taps.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
@@ -31,6 +33,9 @@ struct SampleBody {
     T* out = reinterpret_cast<T*>(out_of.Result(frame));
     const int64_t planes = batches * channels, pixels = planes == 0 ? 0 : CountOf(in_shape) / planes;
     ParallelFor(batches * points, 256, [&](int64_t begin, int64_t end) {
+      if constexpr (std::is_same_v<T, float>) {
+        if (IsPlane(pixels)) return Plane(image, pixels, grid, out, begin, end);
+      }
       Terms terms;
       for (int64_t i = begin; i < end;) {
         // Of one image, so that its channels look at the same places.
@@ -45,6 +50,26 @@ struct SampleBody {
       }
     });
     out_of.Store(frame);
+  }
+
+  // What vectors find: places between four pixels.
+  bool IsPlane(int64_t pixels) const {
+    return dims == 2 && at.mode == SampleMode::kLinear && at.padding != SamplePadding::kReflection &&
+           pixels < int64_t{1} << 31;
+  }
+
+  void Plane(const float* image, int64_t pixels, const float* grid, float* out, int64_t begin,
+             int64_t end) const {
+    const GridPlane plane{in_shape[2], in_shape[3], at.align, at.padding == SamplePadding::kBorder};
+    const GridLoops& loops = BestGridLoops();
+    GridTerms terms;
+    for (int64_t i = begin, count; i < end; i += count) {
+      const int64_t batch = i / points;
+      count = std::min({end - i, (batch + 1) * points - i, GridTerms::kMost});
+      loops.find(grid + i * dims, count, plane, terms);
+      for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c)
+        loops.sum(terms, count, image + c * pixels, out + c * points + i % points);
+    }
   }
 
   static constexpr int64_t kTogether = 64;

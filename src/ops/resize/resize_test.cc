@@ -245,6 +245,43 @@ TEST(GridSampler, PaddingDecidesWhatLiesOutside) {
   }
 }
 
+// Vectors of places between four pixels, in and far outside of images, some of which are infinite.
+TEST(GridSampler, VectorsGiveWhatDoublesDo) {
+  std::mt19937 rng(3);
+  std::uniform_int_distribution<int> sixteenths(-40, 40);
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    for (const Shape& to : {Shape{2, 9, 8}, Shape{1, 1, 3}, Shape{3, 13, 15}}) {
+      const Shape image{to[0], 2, 7, 12}, places{to[0], to[1], to[2], 2}, result{to[0], 2, to[1], to[2]};
+      Sample in(DType::kF32, image), grid(DType::kF32, places), out(DType::kF32, result);
+      Sample wide_in(DType::kF64, image), wide_grid(DType::kF64, places), want(DType::kF64, result);
+      ForEach(image, [&](const Shape& i) { Set(in.tensor, i, sixteenths(rng)); });
+      ForEach(places, [&](const Shape& i) { Set(grid.tensor, i, Real(sixteenths(rng)) / 16); });
+      Set(in.tensor, {0, 0, 0, 0}, INFINITY), Set(in.tensor, {0, 1, 6, 11}, NAN);
+      Set(grid.tensor, {0, 0, 0, 0}, -3), Set(grid.tensor, {0, 0, 0, 1}, -3);
+      Set(grid.tensor, {0, 0, 1, 0}, INFINITY), Set(grid.tensor, {0, 0, 2, 1}, NAN);
+      ForEach(image, [&](const Shape& i) { Set(wide_in.tensor, i, Get(in.tensor, i)); });
+      ForEach(places, [&](const Shape& i) { Set(wide_grid.tensor, i, Get(grid.tensor, i)); });
+      for (int64_t padding : {0, 1}) {
+        for (bool align : {false, true}) {
+          const auto sample = [&](Sample& x, Sample& at, Sample& y) {
+            Call(forms::GridSampler2D, {Arg(&x.tensor), Arg(&at.tensor), Arg(int64_t{0}), Arg(padding),
+                                        Arg(align), Arg(&y.tensor)});
+          };
+          sample(in, grid, out), sample(wide_in, wide_grid, want);
+          ForEach(result, [&](const Shape& i) {
+            const auto got = double(Get(out.tensor, i)), wanted = double(Get(want.tensor, i));
+            EXPECT_EQ(std::isnan(got), std::isnan(wanted)) << i.ToString();
+            if (!std::isfinite(wanted)) return;
+            EXPECT_NEAR(got, wanted, 1e-4) << level << padding << align << i.ToString();
+          });
+        }
+      }
+    }
+  }
+  simd::SetLevel(9);
+}
+
 TEST(GridSampler, RefusesAGridOfOtherDimensions) {
   Sample in(DType::kF32, {1, 1, 2, 3}), grid(DType::kF32, {1, 1, 2, 3}), out(DType::kF32, {1, 1, 1, 2});
   EXPECT_THROW(Call(forms::GridSampler2D, {Arg(&in.tensor), Arg(&grid.tensor), Arg(int64_t{0}),
