@@ -14,6 +14,7 @@
 #include "ops/reduce/byte_loops.h"
 #include "ops/reduce/column_fold.h"
 #include "ops/through.h"
+#include "tensor/views.h"
 
 namespace belay::ops {
 namespace {
