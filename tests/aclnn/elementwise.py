@@ -381,7 +381,8 @@ def add_bounded(names: str, of, **more):
 clip = lambda self, clipValueMin, clipValueMax: np.clip(self, clipValueMin, clipValueMax)  # noqa: E731
 clamp_min = lambda self, clipValueMin: np.maximum(self, clipValueMin)  # noqa: E731
 clamp_max = lambda self, clipValueMax: np.minimum(self, clipValueMax)  # noqa: E731
-add_bounded(f'Clamp {pair("Hardtanh")}', clip)
+add_bounded('Clamp', clip)
+add(pair('Hardtanh'), 'same', clip, domain=LIMITS)
 add_bounded('ClampMin', clamp_min, special=True)
 add_bounded(pair('ClampMax'), clamp_max, special=True)
 SPREAD = dict(LIMITS, broadcast=('clipValueMin', 'clipValueMax'))

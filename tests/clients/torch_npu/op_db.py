@@ -24,6 +24,7 @@ import time
 
 SAMPLES = 3
 SECONDS = 60
+SECONDS_FOR_MORE = 600  # samples than these
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "bool": "bool", "c64": "complex64"}
 TOLERANCE = {"float32": (2e-4, 1e-5), "float16": (5e-3, 5e-3), "bfloat16": (2e-2, 2e-2), "complex64": (2e-4, 1e-5),
              "float64": (1e-4, 1e-6), "complex128": (1e-4, 1e-6)}
@@ -57,15 +58,19 @@ class Wrong(Exception):
     pass
 
 
+def seconds_for(samples):
+    return SECONDS if samples <= SAMPLES else SECONDS_FOR_MORE
+
+
 class Worker:
-    def __init__(self, dtype, gradients):
+    def __init__(self, dtype, gradients, samples):
         import boot  # noqa: F401
         import torch
         from torch.testing._internal.common_methods_invocations import op_db
         from torch.utils._pytree import tree_flatten, tree_map
 
         self.torch, self.flatten, self.map = torch, tree_flatten, tree_map
-        self.dtype, self.gradients = getattr(torch, DTYPES[dtype]), gradients
+        self.dtype, self.gradients, self.samples = getattr(torch, DTYPES[dtype]), gradients, samples
         self.entries, self.names = op_db, []
         for entry in op_db:
             name = entry.name + ("." + entry.variant_test_name if entry.variant_test_name else "")
@@ -269,7 +274,7 @@ class Worker:
         self.torch.manual_seed(index)
         ran, note = 0, ""
         samples = entry.sample_inputs("cpu", self.dtype, requires_grad=self.gradients)
-        for number, sample in enumerate(itertools.islice(samples, SAMPLES)):
+        for number, sample in enumerate(itertools.islice(samples, self.samples)):
             found = self.one(entry, sample, index, loosely)
             if found is None:
                 ran += 1
@@ -287,11 +292,12 @@ class Worker:
         print(json.dumps(self.names), file=answers, flush=True)
         for line in sys.stdin:
             index = int(line)
-            signal.alarm(SECONDS)
+            seconds = seconds_for(self.samples)
+            signal.alarm(seconds)
             try:
                 answer = self.run(index)
             except TimeOut:
-                answer = {"outcome": "crash", "note": f"not done after {SECONDS} s"}
+                answer = {"outcome": "crash", "note": f"not done after {seconds} s"}
             except BaseException as error:  # noqa: BLE001
                 answer = {"outcome": "refused", "note": "harness: " + self.refusal(error)}
             signal.alarm(0)
@@ -306,7 +312,8 @@ class Worker:
 class Process:
     def __init__(self, options):
         command = [sys.executable, __file__, "--worker", "--dtype", options.dtype]
-        command += ["--gradients"] if options.gradients else []
+        command += ["--samples", str(options.samples)] + ["--gradients"] * options.gradients
+        self.seconds = seconds_for(options.samples) + 30
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, cwd=pathlib.Path(__file__).parent)
         self.index = None
@@ -316,7 +323,7 @@ class Process:
         self.names = json.loads(line)
 
     def ask(self, index):
-        self.index, self.until = index, time.monotonic() + SECONDS + 30
+        self.index, self.until = index, time.monotonic() + self.seconds
         self.process.stdin.write(f"{index}\n".encode())
         self.process.stdin.flush()
 
@@ -434,6 +441,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", default="f32", choices=DTYPES)
     parser.add_argument("--gradients", action="store_true")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="of each entry; op_db_expected.txt is for %(default)s")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=["*"])
     parser.add_argument("--board")
@@ -444,7 +452,7 @@ def main():
         # Libraries write where they like: answers have a pipe of their own.
         answers = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
-        Worker(options.dtype, options.gradients).serve(answers)
+        Worker(options.dtype, options.gradients, options.samples).serve(answers)
         return 0
     results = run(options)
     if options.board:
