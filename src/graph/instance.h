@@ -25,7 +25,7 @@ struct Buffer {
 // it is one of.
 struct Loan {
   Buffer work, weights;
-  Buffer choice;       // of sizes, which a card reads
+  Buffer choice = {};  // of sizes, which a card reads
   uint32_t model = 0;  // its number; 0: it is none's
 };
 

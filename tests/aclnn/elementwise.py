@@ -370,9 +370,10 @@ def add_bounded(names: str, of, **more):
 
     @TABLE.case(names, broadcasts=True)
     def case(r: Random, form) -> Case:
-        if form.in_place or r.chance(0.8):
+        whole = [t for t in form.types['self'] if not DTYPES[t].is_float]
+        if form.in_place or not whole or r.chance(0.8):
             return plain(r, form)
-        x = r.tensor(r.pick([t for t in form.types['self'] if not DTYPES[t].is_float]), r.shape())
+        x = r.tensor(r.pick(whole), r.shape())
         bounds = {n: Scalar(r.int(*LIMITS[n]) + 0.5, r.pick(['f32', 'f64'])) for n in form.arguments if n in LIMITS}
         value = of(x.data.astype(float), **{n: bound.value for n, bound in bounds.items()})
         return Case([x, *bounds.values(), Tensor(r.pick(['f32', 'f64']), x.shape)], {1 + len(bounds): value})

@@ -85,12 +85,14 @@ HWY_INLINE void GroupedBlock(const GroupedRow& r, int64_t first) {
   sums.Store(r, r.to + first * r.to_step, r.pixels - first);
 }
 
-// As many pixels together as registers hold sums; the last ones by four.
+// As many pixels together as registers hold sums; the last ones by four or two, so that none is read beyond
+// GroupedRow::kTogether.
 template <int kPixels, int kVectors, bool kSpread>
 HWY_INLINE void GroupedBlocks(const GroupedRow& r) {
   int64_t i = 0;
   for (; r.pixels - i > 4; i += kPixels) GroupedBlock<kPixels, kVectors, kSpread>(r, i);
-  for (; i < r.pixels; i += 4) GroupedBlock<4, kVectors, kSpread>(r, i);
+  for (; r.pixels - i > 2; i += 4) GroupedBlock<4, kVectors, kSpread>(r, i);
+  if (i < r.pixels) GroupedBlock<2, kVectors, kSpread>(r, i);
 }
 
 HWY_ATTR void RowOfGroup(const GroupedRow& r, int64_t vectors) {
