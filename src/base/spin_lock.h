@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -29,6 +30,17 @@ class SpinLock {
     LockContended();
   }
   bool try_lock() noexcept { return !held_.exchange(true, std::memory_order_acquire); }
+  // For exit(), which may have interrupted the holder: false where it was not to be had for a tenth of a
+  // second.
+  [[gnu::cold]] bool TryLockAWhile() noexcept {
+    constexpr int kTries = 100;
+    constexpr timespec kPause{0, 1'000'000};
+    for (int i = 0; i < kTries; ++i) {
+      if (try_lock()) return true;
+      nanosleep(&kPause, nullptr);
+    }
+    return false;
+  }
   void unlock() noexcept { held_.store(false, std::memory_order_release); }
 
  private:

@@ -61,7 +61,7 @@ void OnExit() {
   std::unique_lock guard(g_lock, std::try_to_lock);
   Streams().ForEach([](Stream& stream) { stream.CutShort(); });
   if (!guard.owns_lock() || g_running == nullptr) return;
-  if (g_running->StopForExit()) Streams().ForEach([](Stream& stream) { stream.StopDropping(); });
+  if (g_running->StopForExit()) Streams().ForEach([](Stream& stream) { stream.ResumeInExit(); });
 }
 
 void HookProcess() {

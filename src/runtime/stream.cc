@@ -321,7 +321,19 @@ void Stream::CutShort() {
     cut_short_.store(true);
     failed_.store(true);
   }
-  Drop();
+  const bool locked = run_lock_.TryLockAWhile();
+  dropping_.store(true, std::memory_order_relaxed);
+  if (!locked) return;
+  run_lock_.unlock();
+  CancelPark(park_serial());
+}
+void Stream::ResumeInExit() {
+  if (!lock_.TryLockAWhile()) return;
+  if (run_lock_.TryLockAWhile()) {
+    if (!stopped_) dropping_.store(false, std::memory_order_relaxed);
+    run_lock_.unlock();
+  }
+  lock_.unlock();
 }
 void Stream::StopAccepting() {
   std::lock_guard guard(lock_);

@@ -136,8 +136,10 @@ class Stream {
   void Drop();
   void RunNoMore();  // the same, but a park goes on
   void StopDropping();
-  // The process ends: Drop, and who asks later learns that there was something left.
+  // The process ends: Drop, and who asks later learns that there was something left; StopDropping. Where
+  // exit() interrupted who holds a lock, they do what can be done without it.
   void CutShort();
+  void ResumeInExit();
   // Counts what aborted the stream's tasks: who waited meanwhile did not get what it waited for.
   void NoteAbort() { aborts_.fetch_add(1); }
   void NoteAbort(const Error& error);  // and the next synchronise fails with it

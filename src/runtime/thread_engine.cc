@@ -135,7 +135,10 @@ bool ThreadEngine::StopForExit() {
   std::erase_if(threads_, [&](pthread_t thread) {
     return pthread_clockjoin_np(thread, nullptr, CLOCK_MONOTONIC, &limit) == 0;
   });
-  if (threads_.empty()) Stopped();
+  if (threads_.empty() && lock_.TryLockAWhile()) {
+    lock_.unlock();
+    Stopped();
+  }
   stopped_.store(true, std::memory_order_release);
   return threads_.empty();
 }
