@@ -13,6 +13,8 @@
 
 namespace belay::ops {
 
+constexpr int64_t kNsaCopies = 8;  // of each number in softmaxMax and softmaxSum
+
 struct NsaArgs {
   const Operand &query, &key, &value, &out;
   int64_t heads;
@@ -28,6 +30,23 @@ struct NsaPagedArgs {
   double scale;
   const char* layout;  // TND, BSND or BSH
 };
+
+// Of what a function for inference is given.
+template <class Arguments>
+NsaPagedArgs PagedArgsOf(const Arguments& a, std::span<const int64_t> key_lengths) {
+  return {.query = a.query,
+          .key = a.key,
+          .value = a.value,
+          .table = a.block_table,
+          .out = a.output,
+          .lengths = a.actual_q_seq_len,
+          .key_lengths = key_lengths,
+          .heads = a.num_heads,
+          .key_heads = a.num_key_value_heads,
+          .page = a.page_block_size,
+          .scale = a.scale_value,
+          .layout = a.layout};
+}
 
 // The tensors of NsaPagedArgs with a dimension for heads: [tokens, heads, size], and key and value [pages,
 // rows, heads, size].

@@ -22,7 +22,7 @@
 namespace belay::ops {
 namespace {
 
-constexpr int64_t kKeysOfTile = 256, kCopiesOfSums = 8;
+constexpr int64_t kKeysOfTile = 256;
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
 // How blocks of keys are made of compressed ones, in steps of these.
@@ -167,10 +167,10 @@ struct CompressedBody {
         loops.scale(row, 1 / total, g.keys);
       }
       if (!most_out.present()) continue;
-      float copies[kCopiesOfSums];
-      std::fill_n(copies, kCopiesOfSums, most);
+      float copies[kNsaCopies];
+      std::fill_n(copies, kNsaCopies, most);
       most_out.Store(frame, first + h, copies);
-      std::fill_n(copies, kCopiesOfSums, total);
+      std::fill_n(copies, kNsaCopies, total);
       sum_out.Store(frame, first + h, copies);
     }
   }
@@ -236,7 +236,7 @@ void NsaCompressAttention(Plan& plan, DType, const NsaCompressAttentionArguments
   if (a.atten_mask.present()) CheckExpertShape(plan, a.atten_mask, {s.most_rows(), s.most_keys()});
   if (a.topk_mask.present()) CheckExpertShape(plan, a.topk_mask, {s.most_rows(), most});
   for (const Operand* o : {&a.softmax_max_out, &a.softmax_sum_out})
-    CheckExpertShape(plan, *o, {s.tokens(), s.heads(), kCopiesOfSums});
+    CheckExpertShape(plan, *o, {s.tokens(), s.heads(), kNsaCopies});
   CheckExpertShape(plan, a.topk_indices_out, {s.tokens(), s.key_heads(), body.count});
   if (a.query.tensor->empty()) return;
   body.query = Rows(a.query), body.key = Rows(a.key), body.value = Rows(a.value);
@@ -253,20 +253,7 @@ void NsaCompressAttentionInfer(Plan& plan, DType, const NsaCompressAttentionInfe
     RefuseExperts(plan, "actualSelKvSeqLen is null: blocks follow from the lengths of the compressed keys");
   CompressedBody body;
   NsaViews views;
-  body.sequences = NsaSequences(plan,
-                                {.query = a.query,
-                                 .key = a.key,
-                                 .value = a.value,
-                                 .table = a.block_table,
-                                 .out = a.output,
-                                 .lengths = a.actual_q_seq_len,
-                                 .key_lengths = a.actual_cmp_kv_seq_len,
-                                 .heads = a.num_heads,
-                                 .key_heads = a.num_key_value_heads,
-                                 .page = a.page_block_size,
-                                 .scale = a.scale_value,
-                                 .layout = a.layout},
-                                &views);
+  body.sequences = NsaSequences(plan, PagedArgsOf(a, a.actual_cmp_kv_seq_len), &views);
   body.shape = {a.compress_block_stride, a.compress_block_size, a.select_block_size};
   body.shape.Check(plan);
   if (a.select_block_count < 1) RefuseExperts(plan, "selectBlockCount is above 0");

@@ -23,7 +23,6 @@ namespace {
 constexpr int64_t kCausal =
     2;  // sparseMode: with a mask, which is not read, a token sees keys up to its own place
 constexpr int64_t kMaskSide = 2048;
-constexpr int64_t kCopies = 8;  // of each number in softmaxMax and softmaxSum
 
 // The keys that a token sees.
 struct ChosenKeys {
@@ -55,6 +54,20 @@ struct ChosenArgs {
   int64_t mode, block, count;
 };
 
+template <class Arguments>
+ChosenArgs ChosenArgsOf(const Arguments& a, const Operand& most, const Operand& sum) {
+  return {.heads = {a.query, a.key, a.value, a.attention_out, a.head_num, a.scale_value, a.input_layout},
+          .indices = a.topk_indices,
+          .mask = a.atten_mask,
+          .most = most,
+          .sum = sum,
+          .ends = a.actual_seq_q_len,
+          .key_ends = a.actual_seq_kv_len,
+          .mode = a.sparse_mode,
+          .block = a.selected_block_size,
+          .count = a.selected_block_count};
+}
+
 ChosenKeys TakeChosen(Plan& plan, const ChosenArgs& a) {
   ChosenKeys keys;
   keys.sequences = NsaSequences(plan, a.heads, a.ends, a.key_ends);
@@ -62,7 +75,7 @@ ChosenKeys TakeChosen(Plan& plan, const ChosenArgs& a) {
   if (a.mode != 0 && a.mode != kCausal) RefuseExperts(plan, "sparseMode is 0 or 2");
   if (a.block < 1 || a.count < 1) RefuseExperts(plan, "selectedBlockSize and selectedBlockCount are above 0");
   CheckExpertShape(plan, a.indices, {s.tokens(), s.key_heads(), a.count});
-  for (const Operand* o : {&a.most, &a.sum}) CheckExpertShape(plan, *o, {s.tokens(), s.heads(), kCopies});
+  for (const Operand* o : {&a.most, &a.sum}) CheckExpertShape(plan, *o, {s.tokens(), s.heads(), kNsaCopies});
   keys.count = a.count, keys.block = a.block;
   keys.causal = a.mask.present() && a.mode == kCausal;
   if (keys.causal) CheckExpertShape(plan, a.mask, {kMaskSide, kMaskSide});
@@ -116,10 +129,10 @@ struct SelectedBody {
     for (int64_t g = 0; g < heads.heads; ++g) {
       out.Store(frame, first + g, heads.sums + g * heads.size);
       if (!most_out.present()) continue;
-      float copies[kCopies];
-      std::fill_n(copies, kCopies, heads.most[g]);
+      float copies[kNsaCopies];
+      std::fill_n(copies, kNsaCopies, heads.most[g]);
       most_out.Store(frame, first + g, copies);
-      std::fill_n(copies, kCopies, heads.total[g]);
+      std::fill_n(copies, kNsaCopies, heads.total[g]);
       sum_out.Store(frame, first + g, copies);
     }
   }
@@ -257,17 +270,7 @@ namespace kernels {
 
 void NsaSelectedAttention(Plan& plan, DType, const NsaSelectedAttentionArguments& a) {
   SelectedBody body;
-  body.keys =
-      TakeChosen(plan, {{a.query, a.key, a.value, a.attention_out, a.head_num, a.scale_value, a.input_layout},
-                        a.topk_indices,
-                        a.atten_mask,
-                        a.softmax_max_out,
-                        a.softmax_sum_out,
-                        a.actual_seq_q_len,
-                        a.actual_seq_kv_len,
-                        a.sparse_mode,
-                        a.selected_block_size,
-                        a.selected_block_count});
+  body.keys = TakeChosen(plan, ChosenArgsOf(a, a.softmax_max_out, a.softmax_sum_out));
   if (a.query.tensor->empty()) return;
   const NsaSequences& s = body.keys.sequences;
   body.query = Rows(a.query), body.key = Rows(a.key), body.value = Rows(a.value);
@@ -286,20 +289,7 @@ void NsaSelectedAttentionInfer(Plan& plan, DType, const NsaSelectedAttentionInfe
   SelectedBody body;
   NsaViews views;
   ChosenKeys& keys = body.keys;
-  keys.sequences = NsaSequences(plan,
-                                {.query = a.query,
-                                 .key = a.key,
-                                 .value = a.value,
-                                 .table = a.block_table,
-                                 .out = a.output,
-                                 .lengths = a.actual_q_seq_len,
-                                 .key_lengths = a.actual_kv_seq_len,
-                                 .heads = a.num_heads,
-                                 .key_heads = a.num_key_value_heads,
-                                 .page = a.page_block_size,
-                                 .scale = a.scale_value,
-                                 .layout = a.layout},
-                                &views);
+  keys.sequences = NsaSequences(plan, PagedArgsOf(a, a.actual_kv_seq_len), &views);
   const NsaSequences& s = keys.sequences;
   CheckChosenShape(plan, a.topk_indices, s, a.select_block_count);
   if (a.query.tensor->empty()) return;
@@ -314,17 +304,7 @@ void NsaSelectedAttentionInfer(Plan& plan, DType, const NsaSelectedAttentionInfe
 
 void NsaSelectedAttentionGrad(Plan& plan, DType, const NsaSelectedAttentionGradArguments& a) {
   SelectedGradientBody body;
-  body.keys =
-      TakeChosen(plan, {{a.query, a.key, a.value, a.attention_out, a.head_num, a.scale_value, a.input_layout},
-                        a.topk_indices,
-                        a.atten_mask,
-                        a.softmax_max,
-                        a.softmax_sum,
-                        a.actual_seq_q_len,
-                        a.actual_seq_kv_len,
-                        a.sparse_mode,
-                        a.selected_block_size,
-                        a.selected_block_count});
+  body.keys = TakeChosen(plan, ChosenArgsOf(a, a.softmax_max, a.softmax_sum));
   CheckExpertShape(plan, a.attention_out_grad, a.attention_out.shape());
   const Operand* given[] = {&a.query, &a.key, &a.value};
   const Operand* results[] = {&a.dq_out, &a.dk_out, &a.dv_out};
