@@ -102,4 +102,8 @@ TASKS = [
     ('a page beyond the keys', *in_pages(table=given(np.array([[0, 4], [1, 1]]), 'i32'), indices=given(np.array([[[0, 1]], [[0, 1]]]), 'i32'))),
     ('a place beyond the cache', 'NsaCompressWithCache', half(4, 2, 1, 3), half(2, 1), given(np.array([0, 5]), 'i32'), [3, 4],
      given(np.array([[0, 1], [2, 3]]), 'i32'), b'TND', 2, 1, 1, 2, half(5, 1, 3)),
+    ('a place below 0', 'NsaCompressWithCache', half(4, 2, 1, 3), half(2, 1), given(np.array([0, -1]), 'i32'), [3, 4],
+     given(np.array([[0, 1], [2, 3]]), 'i32'), b'TND', 2, 1, 1, 2, half(5, 1, 3)),
+    ('a page below 0', 'NsaCompressWithCache', half(4, 2, 1, 3), half(2, 1), given(np.array([0, 1]), 'i32'), [3, 4],
+     given(np.array([[0, 1], [2, -1]]), 'i32'), b'TND', 2, 1, 1, 2, half(5, 1, 3)),
 ]

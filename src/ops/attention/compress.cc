@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "ops/attention/nsa.h"
 #include "ops/experts/experts.h"
 #include "ops/experts/rows.h"
 #include "ops/index/indices.h"
@@ -145,7 +146,7 @@ struct CompressCacheBody {
     for (size_t i = 0; i < lengths.size(); ++i) {
       if (lengths[i] < block || (lengths[i] - block) % stride != 0) continue;
       Block(frame, lengths[i] - block, page.subspan(i * static_cast<size_t>(pages_each)),
-            CheckedPlace(slot[i], out.count() / heads));
+            PlaceWithin(slot[i], out.count() / heads));
     }
   }
 
@@ -156,9 +157,7 @@ struct CompressCacheBody {
         EachStretch(out.width(), [&](const Stretch& s) {
           std::fill_n(sum, s.n, 0.0f);
           for (int64_t w = 0; w < block; ++w) {
-            const int64_t token = first + w;
-            const int64_t at = CheckedPlace(page[static_cast<size_t>(token / page_rows)], pages) * page_rows +
-                               token % page_rows;
+            const int64_t at = RowInPages(page, first + w, page_rows, pages);
             AddScaled(sum, input.Load(frame, at * heads + head, s.at, s.n, buffer), weight.At(frame, w, head),
                       s.n);
           }

@@ -129,11 +129,15 @@ std::span<const int64_t> NsaSequences::Pages(const Frame& frame) const {
   return pages_at_ < 0 ? std::span<const int64_t>() : pages_.Read(frame, pages_at_);
 }
 
-int64_t NsaSequences::PageRow(int64_t sequence, int64_t column, std::span<const int64_t> pages) const {
-  const int64_t page = pages[static_cast<size_t>(sequence * pages_each_ + column / page_rows_)];
-  if (page < 0 || page >= page_count_)
-    Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", page, page_count_);
-  return page * page_rows_ + column % page_rows_;
+int64_t PlaceWithin(int64_t place, int64_t size) {
+  if (place < 0 || place >= size)
+    Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", place, size);
+  return place;
+}
+
+int64_t RowInPages(std::span<const int64_t> pages, int64_t token, int64_t page_rows, int64_t page_count) {
+  const int64_t page = PlaceWithin(pages[static_cast<size_t>(token / page_rows)], page_count);
+  return page * page_rows + token % page_rows;
 }
 
 NsaPlace NsaSequences::KeysOf(int64_t sequence) const {

@@ -60,6 +60,11 @@ struct NsaPlace {
   int64_t first_key, keys;
 };
 
+// A place in `size` ones, none of which counts from the end. Fails beyond them.
+int64_t PlaceWithin(int64_t place, int64_t size);
+// The row that a token of a sequence has in the pages of that sequence.
+int64_t RowInPages(std::span<const int64_t> pages, int64_t token, int64_t page_rows, int64_t page_count);
+
 class NsaSequences {
  public:
   NsaSequences() = default;
@@ -90,7 +95,9 @@ class NsaSequences {
   int64_t QueryRow(int64_t token, int64_t key_head) const { return token * heads_ + key_head * group(); }
   int64_t KeyRow(const NsaPlace& place, int64_t column, int64_t key_head,
                  std::span<const int64_t> pages) const {
-    const int64_t row = pages.empty() ? place.first_key + column : PageRow(place.sequence, column, pages);
+    const auto first = static_cast<size_t>(place.sequence * pages_each_);
+    const int64_t row = pages.empty() ? place.first_key + column
+                                      : RowInPages(pages.subspan(first), column, page_rows_, page_count_);
     return row * key_heads_ + key_head;
   }
   // Of all sequences; none where keys lie one behind the other.
@@ -98,7 +105,6 @@ class NsaSequences {
 
  private:
   void TakeHeads(const Plan& plan, int64_t heads, int64_t key_heads);
-  int64_t PageRow(int64_t sequence, int64_t column, std::span<const int64_t> pages) const;
 
   int64_t tokens_ = 0, heads_ = 0, key_heads_ = 1, deep_ = 0, size_ = 0, most_keys_ = 0, most_rows_ = 0;
   float scale_ = 1;
