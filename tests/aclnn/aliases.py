@@ -6,6 +6,7 @@ what it writes, and each output on each other output.
 """
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ def size_of(tensor: Tensor) -> int:
 
 
 def bytes_of(tensor: Tensor) -> int:
-    return size_of(tensor) * int(np.prod(tensor.shape, dtype=np.int64))
+    return size_of(tensor) * math.prod(tensor.shape)
 
 
 def transposed(shape) -> list[int]:
@@ -251,9 +252,8 @@ def check_outs(device, name, case, rng, first, second):
     overlapped(device, name, case, rng, first, second, 'above', body)
 
 
-def check_case(device, name: str, form: Form, make, rng_for):
-    """`make` and `rng_for` give the same case and the same choices each time."""
-    case = make()
+def check_case(device, name: str, form: Form, case: Case, rng_for):
+    """`rng_for` gives the same choices each time."""
     everywhere = list(places(case))
     written = [w for w in everywhere if form.arguments[w[0]] in form.outs]
     pairs = [(out, operand) for out in written if out[0] in case.wants for operand in everywhere if operand not in written]
@@ -265,21 +265,20 @@ def check_case(device, name: str, form: Form, make, rng_for):
             if placing == 'transposed' and want_at(case, out).told:
                 continue  # refused wherever it lies
             if in_place:
-                check_in_place(device, name, make(), rng_for(), out, operand, placing)
+                check_in_place(device, name, case, rng_for(), out, operand, placing)
             else:
-                check_out_on_operand(device, name, make(), rng_for(), operand, out, placing)
+                check_out_on_operand(device, name, case, rng_for(), operand, out, placing)
     for first, second in list(zip(written, written[1:]))[:MOST_PAIRS]:
         if bytes_of(tensor_at(case, first)) > 32:
-            check_outs(device, name, make(), rng_for(), first, second)
+            check_outs(device, name, case, rng_for(), first, second)
 
 
 def check(device, row: Row, form: Form, generator, times: int) -> list[str]:
     failures = []
     for number in range(times):
-        def make(number=number):
-            return row.make(Random(generator(number), empty=0), form)
         try:
-            check_case(device, row.name, form, make, lambda number=number: generator(number + times))
+            case = row.make(Random(generator(number), empty=0), form)
+            check_case(device, row.name, form, case, lambda number=number: generator(number + times))
         except Failure as failure:
             failures.append(f'case {number}: {failure}')
         except Exception as fault:  # so that a mistake in one row does not hide what others find

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -93,12 +94,12 @@ class Call:
         return self.keep(argument.type[3:], items(*value), ctypes.c_uint64(len(value)))
 
     def bind(self, tensor: Tensor, place: int) -> Bound:
-        layout = Layout(packed(tensor.shape), 0, int(np.prod(tensor.shape, dtype=np.int64)))
+        layout = Layout(packed(tensor.shape), 0, math.prod(tensor.shape))
         want = self.case.wants.get(place)
         if not self.plain and not tensor.dense and not (isinstance(want, Want) and want.told):
             written = tensor.data is None or place in self.case.wants
             layout = choose_layout(self.rng, tensor, written)
-        return Bound(self.device, tensor, layout, self.rng)
+        return Bound(self.device, tensor, layout)
 
     def keep(self, kind: str, *arguments) -> int:
         self.handles.append((kind, self.device.create(kind, *arguments)))

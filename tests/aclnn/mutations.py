@@ -82,9 +82,9 @@ class MutatedCall(Call):
         if not isinstance(tensor, Placed):
             return super().bind(tensor, place)
         if not tensor.claimed:
-            return Bound(self.device, tensor, tensor.layout, self.rng)
+            return Bound(self.device, tensor, tensor.layout)
         count = int(np.prod(tensor.shape, dtype=np.int64))
-        bound = Bound(self.device, tensor, Layout(packed(tensor.shape), 0, count), self.rng)
+        bound = Bound(self.device, tensor, Layout(packed(tensor.shape), 0, count))
         real, bound.layout = bound.layout, tensor.layout
         try:
             self.device.destroy('Tensor', bound.handle)

@@ -127,9 +127,12 @@ def from_tiles(tiles: np.ndarray, shape) -> np.ndarray:
     return np.ascontiguousarray(whole[..., :shape[-2], :shape[-1]])
 
 
+LAYOUTS = ('packed', 'packed', 'offset', 'transposed', 'step', 'repeated')
+
+
 def choose_layout(rng, tensor: Tensor, written: bool) -> Layout:
     shape = tensor.shape
-    kind = rng.choice(['packed', 'packed', 'offset', 'transposed', 'step', 'repeated'])
+    kind = LAYOUTS[int(rng.integers(len(LAYOUTS)))]
     strides, offset, tail = packed(shape), 0, 0
     if kind in ('offset', 'step'):
         offset, tail = int(rng.integers(1, 9)), int(rng.integers(0, 4))
@@ -151,19 +154,27 @@ def repeat_strides(data: np.ndarray) -> list[int]:
     return [0 if s else p for s, p in zip(still, packed([1 if s else n for s, n in zip(still, data.shape)]))]
 
 
+RUBBISH = np.random.default_rng(7).integers(0, 100, 1 << 16, np.uint8)  # which no type takes for a huge number
+
+
+def rubbish(size: int, dtype: str) -> np.ndarray:
+    """Bytes that every element of the type may hold."""
+    some = RUBBISH[:size] if size <= RUBBISH.size else np.resize(RUBBISH, size)
+    return some & 1 if dtype == 'bool' else some.copy()
+
+
 class Bound:
     """A tensor on the device: storage filled with rubbish, and the values in their places."""
 
-    def __init__(self, device: binding.Device, tensor: Tensor, layout: Layout, rng):
+    def __init__(self, device: binding.Device, tensor: Tensor, layout: Layout):
         if tensor.tiles:
             strides = packed(tensor.base)
             strides[-2:] = strides[-2:][::-1] if tensor.turned else strides[-2:]
-            layout = Layout(strides, 0, int(np.prod(tiled_shape(tensor.base, tensor.tiles))))
+            layout = Layout(strides, 0, math.prod(tiled_shape(tensor.base, tensor.tiles)))
         self.device, self.tensor, self.layout = device, tensor, layout
         memory = DTYPES[tensor.dtype].numpy
         size = np.dtype(memory).itemsize
-        self.storage = rng.integers(0, 2 if tensor.dtype == 'bool' else 100, layout.length * size,
-                                    np.uint8).view(memory)
+        self.storage = rubbish(layout.length * size, tensor.dtype).view(memory)
         if tensor.data is not None and tensor.tiles:
             data = to_memory(tensor.data, tensor.dtype)
             data = np.swapaxes(data, -1, -2) if tensor.turned else data

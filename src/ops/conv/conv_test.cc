@@ -61,13 +61,16 @@ Shape ResultShape(const Case& c) {
   return shape;
 }
 
-double At(const Tensor& t, const int64_t* index) {
-  int64_t at = t.offset;
-  for (int d = 0; d < t.shape.rank(); ++d) at += index[d] * t.strides[d];
-  double value;
-  const char* data = static_cast<const char*>(t.data) + at * static_cast<int64_t>(BytesOf(t.dtype));
-  tensor::Convert(DType::kF64, &value, t.dtype, data, 1);
-  return value;
+// The elements in the order of the shape, whatever their layout.
+std::vector<double> ElementsOf(const Tensor& t) {
+  std::vector<double> values(static_cast<size_t>(CountOf(t.shape)));
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t at = t.offset, rest = static_cast<int64_t>(i);
+    for (int d = t.shape.rank() - 1; d >= 0; --d) at += rest % t.shape[d] * t.strides[d], rest /= t.shape[d];
+    const char* data = static_cast<const char*>(t.data) + at * static_cast<int64_t>(BytesOf(t.dtype));
+    tensor::Convert(DType::kF64, &values[i], t.dtype, data, 1);
+  }
+  return values;
 }
 
 // Every input element times every tap, wherever it lands: the definition turned round.
@@ -77,17 +80,21 @@ std::vector<double> Scattered(const Case& c, const Tensor& x, const Tensor& w, c
   int64_t in_group = c.in[1] / c.groups, out_group = out[1] / c.groups;
   tensor::Strides steps = PackedStrides(out);
   int64_t count = CountOf(c.in), taps = CountOf(c.weight) / c.weight[0] / c.weight[1];
+  const std::vector<double> inputs = ElementsOf(x), weights = ElementsOf(w);
+  const tensor::Strides weight_steps = PackedStrides(c.weight);
+  const int64_t next_weight = weight_steps[c.transposed ? 1 : 0], plane = steps[1];
   for (int64_t i = 0; i < count; ++i) {
     int64_t index[8], rest = i;
     for (int d = rank - 1; d >= 0; --d) index[d] = rest % c.in[d], rest /= c.in[d];
     for (int64_t tap = 0; tap < taps; ++tap) {
-      int64_t weight_index[8] = {}, place = index[0] * steps[0], left = tap;
+      int64_t weight = tap, place = index[0] * steps[0], left = tap;
       bool inside = true;
       for (int d = rank - 1; d >= 2; --d) {
         auto k = static_cast<size_t>(d - 2);
-        weight_index[d] = left % c.weight[d], left /= c.weight[d];
-        int64_t at = c.transposed ? index[d] * c.strides[k] + weight_index[d] * c.dilations[k] - c.before[k]
-                                  : index[d] + c.before[k] - weight_index[d] * c.dilations[k];
+        const int64_t offset = left % c.weight[d] * c.dilations[k];
+        left /= c.weight[d];
+        int64_t at =
+            c.transposed ? index[d] * c.strides[k] + offset - c.before[k] : index[d] + c.before[k] - offset;
         if (!c.transposed) {
           inside = inside && at % c.strides[k] == 0;
           at = at >= 0 ? at / c.strides[k] : -1;
@@ -96,13 +103,13 @@ std::vector<double> Scattered(const Case& c, const Tensor& x, const Tensor& w, c
         place += at * steps[d];
       }
       if (!inside) continue;
-      int64_t group = index[1] / in_group;
-      for (int64_t o = 0; o < out_group; ++o) {
-        weight_index[0] = c.transposed ? index[1] : group * out_group + o;
-        weight_index[1] = c.transposed ? o : index[1] % in_group;
-        sums[static_cast<size_t>(place + (group * out_group + o) * steps[1])] +=
-            At(x, index) * At(w, weight_index);
-      }
+      const int64_t group = index[1] / in_group;
+      weight += c.transposed ? index[1] * weight_steps[0]
+                             : group * out_group * weight_steps[0] + index[1] % in_group * weight_steps[1];
+      place += group * out_group * plane;
+      const double value = inputs[static_cast<size_t>(i)], *factor = weights.data() + weight;
+      double* sum = sums.data() + place;
+      for (int64_t o = 0; o < out_group; ++o, factor += next_weight, sum += plane) *sum += value * *factor;
     }
   }
   return sums;
@@ -166,15 +173,15 @@ double Error(const Case& c) {
   }
   testing::RunPlan(*plan);
 
-  std::vector<double> want = Scattered(c, x.tensor, w.tensor, shape);
+  const std::vector<double> want = Scattered(c, x.tensor, w.tensor, shape), biases = ElementsOf(b.tensor),
+                            residual = ElementsOf(add.tensor), got = ElementsOf(out.tensor);
+  const int64_t plane = PackedStrides(shape)[1];
   double worst = 0;
-  for (int64_t i = 0; i < CountOf(shape); ++i) {
-    int64_t index[8], rest = i;
-    for (int d = shape.rank() - 1; d >= 0; --d) index[d] = rest % shape[d], rest /= shape[d];
-    double value = want[static_cast<size_t>(i)] + At(b.tensor, index + 1);
-    if (c.residual) value += At(add.tensor, index);
+  for (size_t i = 0; i < want.size(); ++i) {
+    double value = want[i] + biases[i / static_cast<size_t>(plane) % biases.size()];
+    if (c.residual) value += residual[i];
     value = Activate(c.activation, value);
-    worst = std::max(worst, std::abs(value - At(out.tensor, index)) / std::max(1.0, std::abs(value)));
+    worst = std::max(worst, std::abs(value - got[i]) / std::max(1.0, std::abs(value)));
   }
   return worst;
 }
