@@ -317,6 +317,13 @@ typedef enum {
 } aclrtCmoType;
 
 typedef enum {
+    ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM = 10,
+    ACL_RT_MEMCPY_SDMA_AUTOMATIC_MAX = 11,
+    ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN = 12,
+    ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL = 13
+} aclrtReduceKind;
+
+typedef enum {
     ACL_RT_STREAM_STATE_CREATE_POST = 1,
     ACL_RT_STREAM_STATE_DESTROY_PRE = 2
 } aclrtStreamState;
@@ -1089,6 +1096,13 @@ aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
 /**
+ * How many more events the current device can have.
+ * Errors: 107002: the thread has no context.
+ * Page: aclcppdevg_03_1866
+ */
+aclError aclrtGetEventAvailNum(uint32_t *eventCount);
+
+/**
  * Makes a notify: one stream sets it, another waits and clears it. flag is 0, or
  * ACL_NOTIFY_DEVICE_USE_ONLY.
  * Errors: 107000: unknown flag; 107002: the thread has no context; 207009: the device has no notify
@@ -1484,6 +1498,20 @@ aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag, aclrtStrea
  * Page: aclcppdevg_03_0123
  */
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream);
+
+/**
+ * Adds what lies at src to what lies at dst, or keeps the greater or the smaller of both, when the
+ * stream gets there. count is the bytes of each; type is ACL_INT8, _INT16, _INT32, _FLOAT16, _FLOAT
+ * or _BF16, of which sums are rounded once, sums of whole numbers wrap, and a NaN stays one. dst
+ * and src are the same or lie apart. reserve is NULL.
+ * Errors: 100000: no such kind or type, count is 0 or no multiple of an element, reserve is not
+ * NULL, the ranges overlap in part, or not memory of the stream's device; 107003: stream of another
+ * context; 207000: ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL, or another type.
+ * Page: aclcppdevg_03_1871
+ */
+aclError aclrtReduceAsync(
+    void *dst, const void *src, uint64_t count, aclrtReduceKind kind, aclDataType type, aclrtStream
+    stream, void *reserve);
 
 /**
  * Reserves size bytes of addresses without memory. alignment is 0; expectPtr is where they shall

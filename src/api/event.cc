@@ -238,6 +238,10 @@ void aclrtEventGetTimestamp(rt::Event& event, uint64_t* timestamp) {
   *timestamp = static_cast<uint64_t>(TickTimeNs(TimeOf(event, "event")) / 1000);
 }
 
+void aclrtGetEventAvailNum(uint32_t* eventCount) {
+  *eventCount = static_cast<uint32_t>(rt::CurrentContext().device().events_available());
+}
+
 void aclrtGetEventId(rt::Event& event, uint32_t* eventId) {
   RefuseIpc(event, "aclrtGetEventId");
   *eventId = event.id();

@@ -31,6 +31,8 @@ std::atomic<uint32_t> g_next_stream_id{0};
 std::atomic<int> g_default_device{-1};
 constinit std::atomic<StreamObserver> g_stream_observer{nullptr};
 
+int EventLimit() { return std::max(kEventLimit, g_stream_limit.load(std::memory_order_relaxed)); }
+
 void Tell(Stream& stream, StreamMoment moment) {
   if (StreamObserver observe = g_stream_observer.load(std::memory_order_acquire)) [[unlikely]]
     observe(stream, moment);
@@ -195,13 +197,15 @@ void Device::TakeStreamSlot() {
 }
 
 void Device::TakeEventSlot() {
-  int limit = std::max(kEventLimit, g_stream_limit.load(std::memory_order_relaxed));
+  const int limit = EventLimit();
   if (events_.fetch_add(1, std::memory_order_relaxed) < limit) return;
   events_.fetch_sub(1, std::memory_order_relaxed);
   Fail(codes::kRtNoEventResource, "event-limit",
        "device {} has {} events, as many as the card allows; destroy some, or raise BELAY_STREAM_LIMIT", id(),
        limit);
 }
+
+int Device::events_available() const { return std::max(0, EventLimit() - events_.load()); }
 
 int Device::streams_available() const { return std::max(0, g_stream_limit.load() - streams_.load()); }
 

@@ -96,6 +96,7 @@ class Device {
   void TakeEventSlot();
   void ReturnEventSlot() { events_.fetch_sub(1, std::memory_order_relaxed); }
   int streams_available() const;
+  int events_available() const;
 
   // Peer access of this device to others, one bit a device.
   std::atomic<uint64_t> peers{0};

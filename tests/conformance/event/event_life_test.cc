@@ -33,6 +33,7 @@ TEST_F(EventLife, NeedsAPlaceForTheHandle) {
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtCreateEventExWithFlag(nullptr, ACL_EVENT_SYNC),
                  "event is null");
   EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtGetEventId(NewEvent(), nullptr), "eventId is null");
+  EXPECT_REFUSED(ACL_ERROR_INVALID_PARAM, aclrtGetEventAvailNum(nullptr), "eventCount is null");
 }
 
 TEST_F(EventLife, NeedsAContext) {
@@ -121,8 +122,13 @@ TEST_F(EventLife, IpcEventsAreRefusedWherePagesSaySo) {
 }
 
 TEST_F(EventLife, TheLimitOfADeviceIs65536) {
-  std::vector<aclrtEvent> events(65536);
+  uint32_t left = 0;
+  EXPECT_OK(aclrtGetEventAvailNum(&left));
+  EXPECT_EQ(left, 65536u);
+  std::vector<aclrtEvent> events(left);
   for (aclrtEvent& event : events) ASSERT_EQ(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC), ACL_SUCCESS);
+  EXPECT_OK(aclrtGetEventAvailNum(&left));
+  EXPECT_EQ(left, 0u);
   aclrtEvent more;
   EXPECT_REFUSED(ACL_ERROR_RT_NO_EVENT_RESOURCE, aclrtCreateEvent(&more), "destroy some.*BELAY_STREAM_LIMIT");
   // Pages 0080 and 0081: the limit is for those that streams wait for, and not for those of ExWithFlag.
@@ -133,6 +139,8 @@ TEST_F(EventLife, TheLimitOfADeviceIs65536) {
                  "65536");
   for (aclrtEvent event : uncounted) EXPECT_OK(aclrtDestroyEvent(event));
   EXPECT_OK(aclrtDestroyEvent(events[7]));
+  EXPECT_OK(aclrtGetEventAvailNum(&left));
+  EXPECT_EQ(left, 1u);
   EXPECT_OK(aclrtCreateEvent(&more));
 }
 

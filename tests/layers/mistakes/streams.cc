@@ -350,6 +350,12 @@ MISTAKE(WhatAReplayHadToWriteIsRead, "given-up") {
   OK(aclmdlRIDestroy(model));
 }
 
+MISTAKE(WhatIsAddedIsStillWritten, "race") {
+  Fill(x, a);  // [1]
+  if (mended) Link(a, b);
+  OK(aclrtReduceAsync(y, x, kBytes, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT8, b, nullptr));  // [2]
+}
+
 // A hint, whose order makes no difference.
 MISTAKE(APrefetchIsNoWait, "race") {
   Fill(x, a);  // [1]
