@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ops/index/indices.h"
+#include "ops/index/picked_row.h"
 #include "ops/index/place_loops.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
@@ -136,6 +137,8 @@ struct GatherElementsBody {
   int64_t bytes;
   bool short_rows;
   int bindings[3];
+  NamedRow named;
+  PickLoop pick = nullptr;  // where there is one
 
   void operator()(const Frame& frame) const {
     char* base[3];
@@ -144,7 +147,8 @@ struct GatherElementsBody {
     nest.WalkAll(
         base,
         [this](char** at, int64_t n) {
-          for (int64_t i = 0; i < n; i += kTogether) {
+          if (pick != nullptr && pick(at[0], at[2], at[1], n, named)) return;
+          for (int64_t i = 0; i < n; i += kTogether) {  // or tells what is wrong
             const int64_t m = std::min(kTogether, n - i);
             int64_t from[kTogether];
             index.Offsets(at[1] + i * nest.step(1), m, from, i * nest.step(2), nest.step(2));
@@ -456,6 +460,9 @@ void Gather(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& 
   body.nest = nest;
   body.short_rows = HasShortRows(nest);
   body.index.index = Lane(index.dtype(), DType::kI64, nest.step(1));
+  body.named = {body.index.size, body.index.step, nest.step(2)};
+  if (nest.step(0) == body.bytes && nest.step(1) == static_cast<int64_t>(BytesOf(index.dtype())))
+    body.pick = PickLoopFor(index.dtype(), body.bytes, body.named);
   body.bindings[0] = out.binding;
   body.bindings[1] = index.binding;
   body.bindings[2] = self.binding;

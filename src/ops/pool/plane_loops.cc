@@ -110,12 +110,14 @@ struct Sum {
   }
 };
 
-template <class Op, class D, class T = hn::TFromD<D>>
+// kCount: of lines to which none is added that was there before; 0: any.
+template <class Op, int kCount, class D, class T = hn::TFromD<D>>
 HWY_INLINE void RowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
                        typename Op::template Seen<D>& seen) {
   typename Op::template Fold<D> fold(d);
-  if (l.more) fold.Take(hn::LoadU(d, to));
-  for (int64_t r = 0; r < l.count; ++r, from += l.row_step) {
+  if (kCount == 0 && l.more) fold.Take(hn::LoadU(d, to));
+  const int64_t count = kCount == 0 ? l.count : kCount;
+  for (int64_t r = 0; r < count; ++r, from += l.row_step) {
     const auto x = hn::LoadU(d, from);
     fold.Take(x), fold.Look(x);
   }
@@ -125,26 +127,26 @@ HWY_INLINE void RowsAt(D d, T* to, const T* from, const PlaneLines<T>& l,
 
 // From i on, as far as there are whole vectors. The last may begin earlier where nothing is added twice by
 // that.
-template <class Op, class D, class T = hn::TFromD<D>>
+template <class Op, int kCount, class D, class T = hn::TFromD<D>>
 HWY_INLINE bool RowsBy(D d, int64_t& i, T* to, const T* from, const PlaneLines<T>& l) {
   typename Op::template Seen<D> seen(d);
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= l.n; i += lanes) RowsAt<Op>(d, to + i, from + i, l, seen);
+  for (; i + lanes <= l.n; i += lanes) RowsAt<Op, kCount>(d, to + i, from + i, l, seen);
   if (!l.more && i < l.n && l.n >= lanes) {
-    RowsAt<Op>(d, to + l.n - lanes, from + l.n - lanes, l, seen);
+    RowsAt<Op, kCount>(d, to + l.n - lanes, from + l.n - lanes, l, seen);
     i = l.n;
   }
   return seen.OnlyNumbers(d);
 }
 
 // Rows end anywhere: what is left is taken by smaller vectors.
-template <class Op, class T>
+template <class Op, int kCount, class T>
 HWY_ATTR bool Line(T* to, const T* from, const PlaneLines<T>& l) {
   constexpr size_t kHalf = 32 / sizeof(T);
   int64_t i = 0;
-  bool numbers = RowsBy<Op>(hn::ScalableTag<T>(), i, to, from, l);
-  if (i < l.n) numbers &= RowsBy<Op>(hn::CappedTag<T, kHalf>(), i, to, from, l);
-  if (i < l.n) numbers &= RowsBy<Op>(hn::CappedTag<T, kHalf / 2>(), i, to, from, l);
+  bool numbers = RowsBy<Op, kCount>(hn::ScalableTag<T>(), i, to, from, l);
+  if (i < l.n) numbers &= RowsBy<Op, kCount>(hn::CappedTag<T, kHalf>(), i, to, from, l);
+  if (i < l.n) numbers &= RowsBy<Op, kCount>(hn::CappedTag<T, kHalf / 2>(), i, to, from, l);
   for (; i < l.n; ++i) {
     T all = l.more ? to[i] : Op::template Start<T>();
     for (int64_t r = 0; r < l.count; ++r) {
@@ -159,8 +161,12 @@ HWY_ATTR bool Line(T* to, const T* from, const PlaneLines<T>& l) {
 template <class Op, class T>
 bool Lines(const PlaneLines<T>& l) {
   bool numbers = true;
+  const auto line = l.more || l.count > 3 ? &Line<Op, 0, T>
+                    : l.count == 3        ? &Line<Op, 3, T>
+                    : l.count == 2        ? &Line<Op, 2, T>
+                                          : &Line<Op, 0, T>;
   for (int64_t r = 0; r < l.results; ++r)
-    numbers &= Line<Op>(l.to + r * l.to_pitch, l.from + r * l.from_pitch, l);
+    numbers &= line(l.to + r * l.to_pitch, l.from + r * l.from_pitch, l);
   return numbers;
 }
 
@@ -172,15 +178,13 @@ HWY_INLINE hn::Vec<D> Taps(D d, const T* from, int64_t taps, int64_t step) {
   hn::Vec<D> a, b, c;
   if constexpr (kStride == 1) {
     for (; k < taps; ++k, from += step) fold.Take(hn::LoadU(d, from));
-  } else if constexpr (kStride == 2) {
-    for (; step == 1 && k + 2 <= taps; k += 2) {
-      hn::LoadInterleaved2(d, from + k, a, b);
-      fold.Take(a), fold.Take(b);
-    }
-    for (; k < taps; ++k) {
-      hn::LoadInterleaved2(d, from + k * step, a, b);
-      fold.Take(a);
-    }
+  } else if constexpr (kStride == 2) {  // of windows one apart, of which every other one is wanted
+    typename Op::template Fold<D> more(d);
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; k < taps; ++k, from += step) fold.Take(hn::LoadU(d, from)), more.Take(hn::LoadU(d, from + lanes));
+#if HWY_TARGET != HWY_SCALAR
+    return hn::ConcatEven(d, more.Done(d), fold.Done(d));
+#endif
   } else {
     for (; step == 1 && k + 3 <= taps; k += 3) {
       hn::LoadInterleaved3(d, from + k, a, b, c);
@@ -255,13 +259,22 @@ void Along(T* to, const T* from, const T* factors, const PlaneWindows& w) {
   for (int64_t r = 0; r < w.rows; ++r) row(to + r * w.to_pitch, from + r * w.from_pitch, factors, w);
 }
 
-constexpr PlaneLoops<float> kLoopsF32{&Lines<Most, float>,          &Lines<Sum, float>,
-                                      &Along<Most, float>,          &Along<Sum, float>,
-                                      &Lines<MostOfNumbers, float>, &Along<MostOfNumbers, float>};
+constexpr PlaneLoops<float> kLoopsF32{hn::MaxLanes(hn::ScalableTag<float>()),
+                                      &Lines<Most, float>,
+                                      &Lines<Sum, float>,
+                                      &Along<Most, float>,
+                                      &Along<Sum, float>,
+                                      &Lines<MostOfNumbers, float>,
+                                      &Along<MostOfNumbers, float>};
 // Seldom pooled: NaN are looked for in any case.
 bool NoneOfNumbers(const PlaneLines<double>&) { return false; }
-constexpr PlaneLoops<double> kLoopsF64{&Lines<Most, double>, &Lines<Sum, double>, &Along<Most, double>,
-                                       &Along<Sum, double>,  &NoneOfNumbers,      &Along<Most, double>};
+constexpr PlaneLoops<double> kLoopsF64{hn::MaxLanes(hn::ScalableTag<double>()),
+                                       &Lines<Most, double>,
+                                       &Lines<Sum, double>,
+                                       &Along<Most, double>,
+                                       &Along<Sum, double>,
+                                       &NoneOfNumbers,
+                                       &Along<Most, double>};
 const PlaneLoops<float>& PlaneLoopsF32() { return kLoopsF32; }
 const PlaneLoops<double>& PlaneLoopsF64() { return kLoopsF64; }
 

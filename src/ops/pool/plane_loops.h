@@ -28,6 +28,8 @@ struct PlaneWindows {
 
 template <class T>
 struct PlaneLoops {
+  int64_t lanes;  // of a vector
+
   using Lines = bool(const PlaneLines<T>& lines);
   // `factors`, a row of them: what the sums are multiplied by.
   using Along = void(T* to, const T* from, const T* factors, const PlaneWindows& windows);

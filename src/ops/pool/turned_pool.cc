@@ -7,6 +7,7 @@
 
 #include "ops/conv/channels_last.h"
 #include "ops/layout/float_transpose.h"
+#include "ops/pool/plane_loops.h"
 #include "ops/pool/pool_shape.h"
 #include "ops/pool/turned_loops.h"
 #include "ops/scratch.h"
@@ -281,17 +282,25 @@ struct TurnedBody {
   }
 };
 
-// Long rows fill vectors as they lie, and so does what one window sees of a plane that it covers.
+// Rows that fill vectors as they lie: those of windows that begin side by side, or share what they see, need
+// more of them.
+int64_t LongRow(const PoolShape& s) {
+  const int64_t lanes = BestPlaneLoopsF32().lanes;
+  const PoolSpans& spans = s.spans[2];
+  if (spans.size() < 2) return 4 * lanes;
+  const PoolSpan &last = spans.back(), &before = spans[spans.size() - 2];
+  const int64_t apart = last.start - before.start;
+  return apart == 1 ? 32 : apart >= before.taps && before.step == 1 ? 2 * lanes : 4 * lanes;
+}
+
+// Long rows are pooled as they lie, and so is what one window sees of a plane that it covers.
 bool PaysToTurn(const PoolShape& s, bool with_places) {
-  constexpr int64_t kLongRow = 64, kFewPlanes = 8, kMostBytes = 2 * 1024 * 1024;
+  constexpr int64_t kFewPlanes = 8, kMostBytes = 2 * 1024 * 1024;
   const int64_t plane = s.in[0] * s.in[1] * s.in[2];
   if (s.kind == PoolKind::kNorm || plane == 0 || plane >= std::numeric_limits<int32_t>::max()) return false;
   if (s.in[0] > 1 && plane * kLanes * static_cast<int64_t>(sizeof(float)) > kMostBytes) return false;
   if (with_places) return true;
-  const PoolSpans& spans = s.spans[2];
-  const bool glides = spans.size() > 1 && spans.back().start - spans[spans.size() - 2].start == 1;
-  return s.in[2] < (glides ? kLongRow / 2 : kLongRow) && s.batch * s.channels >= kFewPlanes &&
-         s.out[0] * s.out[1] * s.out[2] > 1;
+  return s.in[2] < LongRow(s) && s.batch * s.channels >= kFewPlanes && s.out[0] * s.out[1] * s.out[2] > 1;
 }
 
 }  // namespace
