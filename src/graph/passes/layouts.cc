@@ -158,13 +158,17 @@ class LayoutChooser {
     if (node.type != "FusedConv2D" && node.type != "Conv2D") return false;
     const Shape &filter = TypeOf(node.inputs[1]).shape, &in = TypeOf(node.inputs[0]).shape,
                 &out = node.types[0].shape;
-    int64_t pixels = 1;
+    int64_t pixels = 1, depth = filter[1];
+    bool itself = true, patches = true;  // what each place sees, as the sizes tell nearly
     for (int d = 2; d < in.rank(); ++d) {
-      if (filter[d] != 1 || out[d] != in[d]) return false;
-      pixels *= in[d];
+      const int64_t step = in[d] / std::max<int64_t>(out[d], 1);
+      itself = itself && filter[d] == 1 && out[d] == in[d];
+      patches = patches && filter[d] <= step && (out[d] - 1) * step + filter[d] <= in[d];
+      pixels *= out[d], depth *= filter[d];
     }
-    const int64_t groups = in[1] / filter[1];
-    return ops::PaysAsPlanes(filter[1], out[1] / groups, pixels);
+    const int64_t filters = out[1] / (in[1] / filter[1]);
+    return itself ? ops::PaysAsPlanes(depth, filters, pixels)
+                  : patches && ops::PaysAsPatches(depth, filters, pixels);
   }
 
   // How far apart what a transposed one spreads is, its sizes tell nearly.

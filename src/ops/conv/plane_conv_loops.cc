@@ -335,6 +335,34 @@ void Weave(const PlaneBlocks& blocks) {
   }
 }
 
+// Every other element of `from` for whole vectors, behind which there is one more; returns where that ends.
+template <class D>
+HWY_INLINE int64_t PickOthers(D d, float* to, const float* from, int64_t i, int64_t n) {
+#if HWY_TARGET != HWY_SCALAR
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes < n; i += lanes) {
+    const auto low = hn::LoadU(d, from + 2 * i), high = hn::LoadU(d, from + 2 * i + lanes);
+    hn::StoreU(hn::ConcatEven(d, high, low), d, to + i);
+  }
+#endif
+  return i;
+}
+
+HWY_ATTR void Pick(float* to, const float* from, int64_t step, const PlaneLines& rows) {
+  for (int64_t r = 0; r < rows.rows; ++r, to += rows.to_pitch, from += rows.from_pitch) {
+    if (step == 1) {
+      std::copy_n(from, rows.n, to);
+      continue;
+    }
+    int64_t i = 0;
+    if (step == 2) {
+      i = PickOthers(hn::ScalableTag<float>(), to, from, i, rows.n);
+      i = PickOthers(hn::CappedTag<float, 4>(), to, from, i, rows.n);
+    }
+    for (; i < rows.n; ++i) to[i] = from[i * step];
+  }
+}
+
 void Finish(float* row, int64_t n, float added, float low, float high) {
   const hn::ScalableTag<float> d;
   const hn::CappedTag<float, 1> one;
@@ -355,6 +383,7 @@ const PlaneConvLoops& Loops() {
                                     &FourRowsOf,
                                     &Deal,
                                     &Weave,
+                                    &Pick,
                                     &Finish};
   return loops;
 }

@@ -62,6 +62,8 @@ struct PlaneConvLoops {
   void (*deal)(const PlaneRows& rows);
   // Back from the blocks into rows.
   void (*weave)(const PlaneBlocks& blocks);
+  // The elements of rows that lie `step` apart become rows.
+  void (*pick)(float* to, const float* from, int64_t step, const PlaneLines& rows);
   // row[i] + added, clipped as above
   void (*finish)(float* row, int64_t n, float added, float low, float high);
 };

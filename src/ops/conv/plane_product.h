@@ -1,4 +1,5 @@
-// Convolutions with a kernel of one, of planes as they lie: products of the weights and the pixels.
+// Convolutions of planes as they lie whose taps see each pixel once at most, without padding: products of the
+// weights and the pixels.
 #pragma once
 
 #include "ops/conv/conv.h"
@@ -7,6 +8,9 @@ namespace belay::ops {
 
 // Whether turning planes and back would take a good part of the time of the product.
 bool PaysAsPlanes(int64_t in_channels, int64_t out_channels, int64_t pixels);
+
+// The same of what several taps see, `depth` elements for each pixel, which is brought together before.
+bool PaysAsPatches(int64_t depth, int64_t filters, int64_t pixels);
 
 // Whether they are of BFLOAT16 and fill vectors: products of these are twice as fast, and turning pays.
 bool HalvesFillVectors(const ConvArgs& args, const ConvGeometry& geometry);

@@ -21,15 +21,27 @@ struct PlaneProductCase {
   bool bias = true, constant = true;
   Activation activation = {};
   DType dtype = DType::kF32;
+  std::vector<int64_t> kernel = {}, stride = {};  // of the spatial dimensions; ones
 };
 
-// Of one pixel in f64, clipped.
-double ProductAt(const PlaneProductCase& c, const float* x, const float* w, const float* bias, int64_t image,
-                 int64_t to, int64_t pixel, int64_t pixels) {
-  const int64_t each = c.in[1] / c.groups, group = to / (c.out_channels / c.groups);
+// Of one place of the result in f64, clipped.
+double ProductAt(const PlaneProductCase& c, const Shape& out, const float* x, const float* w,
+                 const float* bias, int64_t place) {
+  const int dims = c.in.rank() - 2;
+  int64_t at[3] = {}, rest = place, taps = 1;
+  for (int d = dims - 1; d >= 0; --d) at[d] = rest % out[d + 2], rest /= out[d + 2];
+  for (int64_t k : c.kernel) taps *= k;
+  const int64_t each = c.in[1] / c.groups, to = rest % c.out_channels, image = rest / c.out_channels,
+                group = to / (c.out_channels / c.groups);
   double sum = c.bias ? bias[to] : 0;
-  for (int64_t k = 0; k < each; ++k)
-    sum += double{x[(image * c.in[1] + group * each + k) * pixels + pixel]} * w[to * each + k];
+  for (int64_t i = 0; i < each * taps; ++i) {
+    int64_t pixel = image * c.in[1] + group * each + i / taps, tap[3] = {};
+    for (int64_t d = dims - 1, left = i % taps; d >= 0; --d)
+      tap[d] = left % c.kernel[static_cast<size_t>(d)], left /= c.kernel[static_cast<size_t>(d)];
+    for (int d = 0; d < dims; ++d)
+      pixel = pixel * c.in[d + 2] + at[d] * c.stride[static_cast<size_t>(d)] + tap[d];
+    sum += double{x[pixel]} * w[to * each * taps + i];
+  }
   float low, high;
   FindClip(c.activation, &low, &high);
   return std::clamp<double>(sum, low, high);
@@ -39,21 +51,27 @@ void AsFloats(const Tensor& from, Sample& to) {
   tensor::Convert(DType::kF32, to.tensor.data, from.dtype, from.data, from.count());
 }
 
-void ExpectProduct(const PlaneProductCase& c, bool as_planes) {
+void ExpectProduct(PlaneProductCase c, bool as_planes) {
   std::mt19937 rng(7);
   Shape kernel{c.out_channels, c.in[1] / c.groups}, shape = c.in;
-  for (int d = 2; d < c.in.rank(); ++d) kernel.push_back(1);
+  const std::vector<int64_t> ones(static_cast<size_t>(c.in.rank() - 2), 1), zeros(ones.size(), 0);
+  if (c.kernel.empty()) c.kernel = ones;
+  if (c.stride.empty()) c.stride = ones;
+  for (size_t d = 0; d < ones.size(); ++d) {
+    kernel.push_back(c.kernel[d]);
+    shape[static_cast<int>(d) + 2] =
+        ConvOutputSize(c.in[static_cast<int>(d) + 2], c.kernel[d], c.stride[d], 1, 0, 0);
+  }
   shape[1] = c.out_channels;
   Sample x(c.dtype, c.in), w(c.dtype, kernel), b(c.dtype, {c.out_channels}), y(c.dtype, shape);
   for (Sample* s : {&x, &w, &b}) s->Randomise(rng, 2);
-  const std::vector<int64_t> ones(static_cast<size_t>(c.in.rank() - 2), 1), zeros(ones.size(), 0);
   PlanRef plan = testing::NewPlan();
   ConvArgs args = {};
   args.input = x.BoundTo(*plan, Access::kRead, "x");
   args.weight = c.constant ? Operand{&w.tensor} : w.BoundTo(*plan, Access::kRead, "w");
   if (c.bias) args.bias = c.constant ? Operand{&b.tensor} : b.BoundTo(*plan, Access::kRead, "b");
   args.out = y.BoundTo(*plan, Access::kWrite, "y");
-  args.strides = args.dilations = ones, args.before = args.after = zeros;
+  args.strides = c.stride, args.dilations = ones, args.before = args.after = zeros;
   args.groups = c.groups, args.activation = c.activation;
   if (c.constant) args.constant_weight = w.tensor.data, args.constant_bias = c.bias ? b.tensor.data : nullptr;
   ASSERT_EQ(IsPlaneProduct(args, CheckedGeometry(args)), as_planes);
@@ -62,10 +80,8 @@ void ExpectProduct(const PlaneProductCase& c, bool as_planes) {
   Sample fx(DType::kF32, c.in), fw(DType::kF32, kernel), fb(DType::kF32, {c.out_channels}),
       fy(DType::kF32, shape);
   AsFloats(x.tensor, fx), AsFloats(w.tensor, fw), AsFloats(b.tensor, fb), AsFloats(y.tensor, fy);
-  const int64_t pixels = y.tensor.count() / (c.in[0] * c.out_channels);
   for (int64_t i = 0; i < y.tensor.count(); ++i) {
-    const double wanted = ProductAt(c, Floats(fx), Floats(fw), Floats(fb), i / pixels / c.out_channels,
-                                    i / pixels % c.out_channels, i % pixels, pixels);
+    const double wanted = ProductAt(c, shape, Floats(fx), Floats(fw), Floats(fb), i);
     ASSERT_NEAR(Floats(fy)[i], wanted, c.dtype == DType::kF16 ? 0.05 : 1e-4) << "at " << i;
   }
 }
@@ -83,9 +99,31 @@ TEST(PlaneProduct, OfRowsPlanesAndVolumes) {
   simd::SetLevel(9);
 }
 
+// Taps that see each pixel once at most, and some not at all.
+TEST(PlaneProduct, OfPatches) {
+  const testing::InPieces pieces;
+  const auto of = [](const Shape& in, int64_t filters, int64_t groups, std::vector<int64_t> kernel,
+                     std::vector<int64_t> stride, DType type = DType::kF32) {
+    return PlaneProductCase{in, filters, groups, true, true, {ActivationKind::kRelu}, type, kernel, stride};
+  };
+  for (int level : {0, 1, 2}) {
+    if (simd::SetLevel(level) != level) continue;
+    ExpectProduct(of({2, 12, 46, 47}, 17, 1, {2, 2}, {2, 2}), true);
+    ExpectProduct(of({1, 3, 130, 77}, 16, 1, {4, 4}, {4, 4}), true);
+    ExpectProduct(of({1, 40, 61, 27}, 16, 1, {1, 1}, {2, 2}), true);
+    ExpectProduct(of({1, 66, 31, 63}, 32, 2, {1, 1}, {3, 1}), true);
+    ExpectProduct(of({1, 9, 6, 21, 33}, 18, 1, {2, 2, 1}, {2, 3, 2}), true);
+    ExpectProduct(of({2, 20, 600}, 16, 1, {3}, {5}), true);
+    ExpectProduct(of({1, 16, 40, 48}, 32, 1, {2, 2}, {2, 2}, DType::kF16), true);
+    ExpectProduct(of({1, 12, 46, 47}, 17, 1, {3, 2}, {2, 2}), false);  // some pixels twice
+    ExpectProduct(of({1, 4, 46, 47}, 17, 1, {2, 2}, {2, 2}), false);   // few products
+  }
+  simd::SetLevel(9);
+}
+
 TEST(PlaneProduct, IsNotWhatTurnedImagesAreFasterIn) {
   ExpectProduct({{1, 16, 7, 7}, 16}, false);      // few pixels
-  ExpectProduct({{1, 300, 24, 24}, 300}, false);  // many products for each
+  ExpectProduct({{1, 257, 24, 24}, 257}, false);  // many products for each
 }
 
 // What is not a number stays one behind a clip.
