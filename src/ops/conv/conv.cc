@@ -14,6 +14,7 @@
 #include "ops/conv/grouped_conv.h"
 #include "ops/conv/narrow_conv.h"
 #include "ops/conv/near_taps.h"
+#include "ops/conv/padded_conv.h"
 #include "ops/conv/phased_conv.h"
 #include "ops/conv/plane_conv.h"
 #include "ops/conv/plane_product.h"
@@ -318,7 +319,8 @@ class Builder {
     if (args_.constant_weight == nullptr && args_.packed_weight == nullptr) return nullptr;
     if (!args_.exact && WinogradPays(spec) && WeightsMix(WinogradConv())) return &WinogradConv();
     if (NarrowPays(spec)) return &NarrowConv();
-    return GroupedPays(spec) && WeightsMix(GroupedConv()) ? &GroupedConv() : nullptr;
+    if (GroupedPays(spec) && WeightsMix(GroupedConv())) return &GroupedConv();
+    return PaddedPays(spec) && WeightsMix(PaddedConv()) ? &PaddedConv() : nullptr;
   }
 
   bool WeightsMix(const ConvBackend& backend) const {

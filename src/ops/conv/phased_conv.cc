@@ -11,6 +11,7 @@
 
 #include "ops/conv/conv_parts.h"
 #include "ops/conv/ready_conv.h"
+#include "ops/plan.h"
 
 namespace belay::ops {
 namespace {
