@@ -36,6 +36,18 @@ def rotary(r: Random, form) -> Case:
     return Case([x, cos, sin, mode, Tensor(dtype, shape)], {4: want})
 
 
+@TABLE.case('RotaryPositionEmbeddingV2')
+def rotary_2(r: Random, form) -> Case:
+    case = rotary(r, form)
+    x, cos, sin, mode, out = case.arguments
+    if r.chance(0.3):
+        return Case([x, cos, sin, mode, None, out], {5: case.wants[4]})
+    rotate = r.tensor(x.dtype, (x.shape[-1], x.shape[-1]), -1, 1)
+    data, c, s, matrix = (a.data.astype(np.float64) for a in (x, cos, sin, rotate))
+    size = np.abs(data * c) + np.abs(data) @ np.abs(matrix) * np.abs(s)
+    return Case([x, cos, sin, mode, rotate, out], {5: Want(data * c + data @ matrix * s, size)})
+
+
 @TABLE.case('RotaryPositionEmbeddingGrad')
 def rotary_gradient(r: Random, form) -> Case:
     dtype, mode = r.pick(form.types['dy']), r.int(0, 3)

@@ -37,6 +37,7 @@ import foreach
 import forms
 import gradient
 import index
+import latent
 import layout
 import linear
 import listed
@@ -57,7 +58,7 @@ from values import Random
 
 FAMILIES = {m.TABLE.family: m.TABLE for m in (elementwise, reduce, linear, attention, normal, index, layout, pixel,
                                    gradient, loss, draws, foreach, recurrent, experts, quant, serving, optimiser, chosen,
-                                   native_sparse)}
+                                   native_sparse, latent)}
 
 TIMES = 24  # cases for each function
 ALIASED_TIMES = 3  # those that are called in every placing

@@ -1,5 +1,5 @@
-// Latent attention: what is kept of a token is its normalised latent part and its turned key, each in a cache
-// of its own.
+#include "ops/attention/latent_cache.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,49 +12,65 @@
 #include "ops/index/indices.h"
 #include "ops/kernels.h"
 #include "ops/layout/checks.h"
+#include "ops/matmul/tiles.h"
 #include "ops/scratch.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
 namespace belay::ops {
-namespace {
 
-constexpr int64_t kTile = 16;  // elements of two bytes
+LatentCache::LatentCache(const Operand& cache, int of_row, bool tiles)
+    : binding_(cache.binding), at_(tensor::OffsetOf(*cache.tensor)) {
+  const Tensor& t = *cache.tensor;
+  const int last = t.shape.rank() - 1;
+  pages_ = t.shape[0], width_ = t.shape[last];
+  page_ = tensor::StepOf(t, 0), step_ = tensor::StepOf(t, last);
+  if (of_row > 0) rows_ = t.shape[of_row], row_ = tensor::StepOf(t, of_row);
+  tile_ = tiles ? TileOf(t.dtype) : 0;
+  lane_ = Lane(t.dtype, DType::kF32, step_);
+}
+
+int64_t LatentCache::TileOf(DType type) { return kTileBytes / static_cast<int64_t>(BytesOf(type)); }
+
+void LatentCache::Store(const Frame& frame, int64_t slot, const float* values) const {
+  char* to = frame.at[binding_] + at_ + slot / rows_ * page_;
+  const int64_t line = slot % rows_, piece = tile_ != 0 ? tile_ : kBlock;
+  for (int64_t i = 0; i < width_; i += piece) {
+    const int64_t element = tile_ != 0 ? i * rows_ + line * tile_ : line * width_ + i;  // of the page
+    char* place = to + element / width_ * row_ + element % width_ * step_;
+    lane_.Store(place, values + i, std::min(piece, width_ - i), false);
+  }
+}
+
+void NormaliseLatent(const float* x, const float* factors, int64_t n, double epsilon, float* to) {
+  double squares = 0;
+  for (int64_t j = 0; j < n; ++j) squares += static_cast<double>(x[j]) * static_cast<double>(x[j]);
+  const auto by = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(n) + epsilon));
+  for (int64_t j = 0; j < n; ++j) to[j] = x[j] * by * factors[j];
+}
+
+void TurnApart(const float* x, const float* cosines, const float* sines, int64_t n, float* to) {
+  const int64_t half = n / 2;
+  for (int64_t j = 0; j < half; ++j) {
+    const float even = x[2 * j], odd = x[2 * j + 1];
+    to[j] = even * cosines[j] - odd * sines[j];
+    to[half + j] = odd * cosines[half + j] + even * sines[half + j];
+  }
+}
+
+void FailSlot(int64_t slot, int64_t slots) {
+  Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", slot, slots);
+}
+
+namespace {
 
 enum class Place : uint8_t { kBatch, kRow, kPage };  // what an index counts in
 
 struct CacheMode {
   Place place;
   bool tiles;
-};
 
-// Rows of a cache [batch, 1, rows, width] or [pages, rows, 1, width]; in tiles the elements of a page are
-// those of [width / 16, rows, 16].
-struct LatentCache {
-  int binding = -1;
-  int64_t at = 0, page = 0, row = 0, step = 0;  // bytes
-  int64_t pages = 0, rows = 0, width = 0;
-  bool tiles = false;
-  Lane lane;
-
-  LatentCache() = default;
-  LatentCache(const Operand& o, CacheMode mode) : binding(o.binding), at(tensor::OffsetOf(*o.tensor)) {
-    const Tensor& t = *o.tensor;
-    const int of_row = mode.place == Place::kBatch ? 2 : 1;
-    pages = t.shape[0], rows = t.shape[of_row], width = t.shape[3];
-    page = tensor::StepOf(t, 0), row = tensor::StepOf(t, of_row), step = tensor::StepOf(t, 3);
-    tiles = mode.tiles;
-    lane = Lane(t.dtype, DType::kF32, step);
-  }
-  void Store(const Frame& frame, int64_t slot, const float* values) const {
-    char* to = frame.at[binding] + at + slot / rows * page;
-    const int64_t line = slot % rows, piece = tiles ? kTile : kBlock;
-    for (int64_t i = 0; i < width; i += piece) {
-      const int64_t element = tiles ? i * rows + line * kTile : line * width + i;  // of the page
-      char* place = to + element / width * row + element % width * step;
-      lane.Store(place, values + i, std::min(piece, width - i), false);
-    }
-  }
+  int of_row() const { return place == Place::kBatch ? 2 : 1; }
 };
 
 struct LatentBody {
@@ -70,14 +86,14 @@ struct LatentBody {
   void operator()(const Frame& frame) const {
     const std::span<const int64_t> places = index.Read(frame, index_at);
     for (int64_t i = 0; i < kv.count(); ++i) CheckSlot(places, i);
-    const int64_t c = latents.width, r = keys.width;
+    const int64_t c = latents.width(), r = keys.width();
     float *row = room.At(frame), *latent = row + c + r, *key = latent + c, *by = key + r;
     // A slot that is named twice keeps the last, as if one core did all.
     for (int64_t i = 0; i < kv.count(); ++i) {
       const float* x = kv.Load(frame, i, row);
-      Normalise(x, gamma.Load(frame, 0, by), latent);
+      NormaliseLatent(x, gamma.Load(frame, 0, by), c, epsilon, latent);
       const float* cosines = cos.Load(frame, i, by);
-      Turn(x + c, cosines, sin.Load(frame, i, by + r), key);
+      TurnApart(x + c, cosines, sin.Load(frame, i, by + r), r, key);
       if (const int64_t slot = SlotOf(places, i); slot >= 0) {
         keys.Store(frame, slot, key);
         latents.Store(frame, slot, latent);
@@ -89,7 +105,7 @@ struct LatentBody {
 
   // Negative: the token is left out.
   int64_t SlotOf(std::span<const int64_t> places, int64_t i) const {
-    const int64_t batch = i / tokens, token = i % tokens, rows = keys.rows;
+    const int64_t batch = i / tokens, token = i % tokens, rows = keys.rows();
     if (place != Place::kPage) {
       const int64_t at = places[static_cast<size_t>(i)];
       return at < 0 || place == Place::kRow ? at : batch * rows + at;
@@ -101,30 +117,10 @@ struct LatentBody {
 
   void CheckSlot(std::span<const int64_t> places, int64_t i) const {
     const int64_t slot = SlotOf(places, i);
-    const int64_t begin = place == Place::kBatch ? i / tokens * keys.rows : 0;
-    const int64_t room_for = place == Place::kBatch ? keys.rows : keys.pages * keys.rows;
+    const int64_t begin = place == Place::kBatch ? i / tokens * keys.rows() : 0;
+    const int64_t room_for = place == Place::kBatch ? keys.rows() : keys.slots();
     if (slot < 0 || slot - begin < room_for) return;
-    Fail(kIndexFault, "op-index-range", "index {} is beyond a dimension of {} elements", slot - begin,
-         room_for);
-  }
-
-  void Normalise(const float* x, const float* factors, float* to) const {
-    double squares = 0;
-    for (int64_t j = 0; j < latents.width; ++j)
-      squares += static_cast<double>(x[j]) * static_cast<double>(x[j]);
-    const double root = std::sqrt(squares / static_cast<double>(latents.width) + epsilon);
-    const auto by = static_cast<float>(1 / root);
-    for (int64_t j = 0; j < latents.width; ++j) to[j] = x[j] * by * factors[j];
-  }
-
-  // The even elements come before the odd ones, then halves are turned.
-  void Turn(const float* x, const float* cosines, const float* sines, float* to) const {
-    const int64_t half = keys.width / 2;
-    for (int64_t j = 0; j < half; ++j) {
-      const float even = x[2 * j], odd = x[2 * j + 1];
-      to[j] = even * cosines[j] - odd * sines[j];
-      to[half + j] = odd * cosines[half + j] + even * sines[half + j];
-    }
+    FailSlot(slot - begin, room_for);
   }
 };
 
@@ -154,7 +150,7 @@ void CheckCache(const Plan& plan, const Operand& cache, const LatentArgs& a, Cac
          "{}: {} has shape {}; with cacheMode Norm it is [batch, 1, rows, {}], else [pages, rows, 1, {}]",
          plan.function(), cache.name, shape.ToString(), width, width);
   }
-  if (mode.tiles && width % kTile != 0)
+  if (mode.tiles && width % LatentCache::TileOf(cache.dtype()) != 0)
     RefuseExperts(plan, "the rows of a cache in tiles are whole tiles of 16 elements");
 }
 
@@ -173,9 +169,8 @@ void CheckLatent(const Plan& plan, const LatentArgs& a, CacheMode mode) {
   CheckSameType(a.kv, a.gamma);
   CheckCache(plan, a.keys, a, mode, r);
   CheckCache(plan, a.latents, a, mode, c);
-  const int of_row = mode.place == Place::kBatch ? 2 : 1;
-  const int64_t rows = a.keys.shape()[of_row];
-  if (a.keys.shape()[0] != a.latents.shape()[0] || rows != a.latents.shape()[of_row] || rows == 0)
+  const int64_t rows = a.keys.shape()[mode.of_row()];
+  if (a.keys.shape()[0] != a.latents.shape()[0] || rows != a.latents.shape()[mode.of_row()] || rows == 0)
     RefuseExperts(plan, "kCache and ckvCache have other numbers of pages or rows, or none");
   const int64_t pages = (kv[2] + rows - 1) / rows;
   CheckExpertShape(plan, a.index,
@@ -199,13 +194,14 @@ void KvRmsNormRopeCache(Plan& plan, DType, const KvRmsNormRopeCacheArguments& a)
     RefuseExperts(plan, "isOutputKv is for caches of pages; with cacheMode Norm it is false");
   LatentBody body;
   body.kv = Rows(a.kv), body.gamma = Rows(a.gamma), body.cos = Rows(a.cos), body.sin = Rows(a.sin);
-  body.keys = LatentCache(a.k_cache_out, mode), body.latents = LatentCache(a.ckv_cache_out, mode);
+  body.keys = LatentCache(a.k_cache_out, mode.of_row(), mode.tiles);
+  body.latents = LatentCache(a.ckv_cache_out, mode.of_row(), mode.tiles);
   if (a.is_output_kv) {
     if (!a.k_rope_out.present() || !a.c_kv_out.present())
       RefuseExperts(plan, "isOutputKv has no kRopeOut or cKvOut");
     const Shape& shape = a.kv.shape();
-    CheckExpertShape(plan, a.k_rope_out, {shape[0], 1, shape[2], body.keys.width});
-    CheckExpertShape(plan, a.c_kv_out, {shape[0], 1, shape[2], body.latents.width});
+    CheckExpertShape(plan, a.k_rope_out, {shape[0], 1, shape[2], body.keys.width()});
+    CheckExpertShape(plan, a.c_kv_out, {shape[0], 1, shape[2], body.latents.width()});
     CheckSameType(a.kv, a.k_rope_out);
     CheckSameType(a.kv, a.c_kv_out);
     body.key_out = Rows(a.k_rope_out), body.latent_out = Rows(a.c_kv_out);
@@ -213,8 +209,8 @@ void KvRmsNormRopeCache(Plan& plan, DType, const KvRmsNormRopeCacheArguments& a)
   if (a.kv.tensor->empty()) return;
   body.index = Indices(plan, *a.index.tensor), body.index_at = a.index.binding;
   body.place = mode.place, body.tokens = a.kv.shape()[2], body.epsilon = a.epsilon;
-  const int64_t wide = std::max(body.latents.width, 2 * body.keys.width);
-  body.room = Scratch<float>(plan, 2 * (body.latents.width + body.keys.width) + wide);
+  const int64_t wide = std::max(body.latents.width(), 2 * body.keys.width());
+  body.room = Scratch<float>(plan, 2 * (body.latents.width() + body.keys.width()) + wide);
   plan.SetCost(500 + static_cast<uint64_t>(a.kv.tensor->count()) / 2);
   plan.SetBody(body);
 }

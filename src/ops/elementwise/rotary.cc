@@ -5,11 +5,14 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ops/experts/experts.h"
 #include "ops/experts/row_loops.h"
 #include "ops/kernels.h"
+#include "ops/layout/checks.h"
 #include "ops/loop_nest.h"
 #include "ops/pipeline.h"
 #include "ops/scratch.h"
+#include "ops/steps.h"
 #include "tensor/codes.h"
 #include "tensor/views.h"
 
@@ -162,6 +165,24 @@ void RotaryPositionEmbedding(Plan& plan, DType, const Operand& x, const Operand&
   if (IsSameView(x, out)) plan.MayLieOn(x.binding);  // a row is read before it is written
   plan.SetCost(100 + static_cast<uint64_t>(out.tensor->count()) * 2);
   plan.SetBody(body);
+}
+
+void RotaryPositionEmbeddingV2(Plan& plan, DType type, const Operand& x, const Operand& cos,
+                               const Operand& sin, int64_t mode, const Operand& rotate, const Operand& out) {
+  if (!rotate.present()) return RotaryPositionEmbedding(plan, type, x, cos, sin, mode, out);
+  (void)CheckedTurns(x, cos, sin, mode);
+  const int64_t size = x.shape().back(0), one = 1;
+  CheckSameType(x, rotate);
+  CheckExpertShape(plan, rotate, {size, size});
+  if (out.tensor->empty()) return;
+  Steps steps(plan);
+  const Operand kept = steps.Between("x * cos", DType::kF32, x.shape());
+  const Operand turned = steps.Between("x x rotate", DType::kF32, x.shape());
+  steps.Add([&](Plan& step) { Mul(step, DType::kF32, x, cos, kept); });
+  steps.Add([&](Plan& step) { Matmul(step, type, x, rotate, 0, turned); });
+  steps.Add(
+      [&](Plan& step) { Addcmul(step, DType::kF32, kept, turned, sin, Scalar(&one, DType::kI64), out); });
+  steps.Finish();
 }
 
 }  // namespace kernels
