@@ -139,6 +139,8 @@ class Device:
     def try_execute(self, name: str, size: int, executor: int) -> int:
         """The same, where stage two or its task may refuse: the code of the first that does."""
         workspace = self.malloc(size) if size else None
+        if workspace:  # which holds anything: NaN where a kernel reads what it has not written
+            ctypes.memset(workspace, 0xFF, size)
         code = getattr(self._ops, symbol(name))(
             ctypes.c_void_p(workspace), ctypes.c_uint64(size), ctypes.c_void_p(executor), self.stream)
         waited = self._acl.aclrtSynchronizeStream(self.stream)

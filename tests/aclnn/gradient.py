@@ -8,7 +8,7 @@ import numpy as np
 from cases import Case, Table, Want
 from linear import convolve, convolve_back
 from normal import halves, soften
-from pixel import (adaptive_bounds, chosen, cubic_weights, image, linear_weights, max_pool_of, nearest_places, out_of,
+from pixel import (adaptive_bounds, chosen, cubic_weights, image, linear_weights, max_pool_of, nearest_places, out_of, resize_scales,
                    pool_parameters, windows)
 from reduce import wide
 from values import DTYPES, NCDHW, NCHW, NCL, Random, Scalar, Tensor, given
@@ -561,14 +561,15 @@ def resized(r: Random, form) -> Case:
     kind = form.name.removeprefix('Upsample').removesuffix('V2').removesuffix('Backward')
     spatial, dtype, corners = RESIZES[kind], r.pick(form.types['gradOutput']), r.chance()
     sizes, lead = [(r.size(1, 6), r.size(1, 8)) for _ in range(spatial)], (r.int(1, 2), r.int(1, 3))
+    scales = resize_scales(r, sizes)
     if kind.startswith('Nearest'):
-        maps, corner = [picks(nearest_places(n, m, exact='Exact' in kind), n) for n, m in sizes], []
+        maps, corner = [picks(nearest_places(n, m, s, 'Exact' in kind), n) for (n, m), s in zip(sizes, scales)], []
     else:
         weights = cubic_weights if kind == 'Bicubic2d' else linear_weights
-        maps, corner = [weights(n, m, corners) for n, m in sizes], [corners]
+        maps, corner = [weights(n, m, corners, s) for (n, m), s in zip(sizes, scales)], [corners]
     grad = r.tensor(dtype, (*lead, *[m for _, m in sizes]))
     shape = (*lead, *[n for n, _ in sizes])
-    arguments = [grad, [m for _, m in sizes], list(shape), *corner, *[r.pick([0.0, -1.0]) for _ in sizes], Tensor(dtype, shape)]
+    arguments = [grad, [m for _, m in sizes], list(shape), *corner, *scales, Tensor(dtype, shape)]
     return Case(arguments, {len(arguments) - 1: turned(grad, maps)})
 
 

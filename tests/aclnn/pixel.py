@@ -230,10 +230,15 @@ def nearest(r: Random, form) -> Case:
     return Case([x, size, *scales, out_of(x, value)], {2 + len(scales): value})
 
 
-def linear_weights(n: int, m: int, corners: bool) -> np.ndarray:
-    weights = np.zeros((m, n))
+def resize_scales(r: Random, sizes) -> list[float]:
+    """For each size and what becomes of it: none, or one that is near."""
+    return [r.pick([0.0, -1.0, m / n, (m + 0.4) / n]) for n, m in sizes]
+
+
+def linear_weights(n: int, m: int, corners: bool, scale: float = 0) -> np.ndarray:
+    weights, step = np.zeros((m, n)), 1.0 if n == m else 1 / scale if scale > 0 else n / m
     for i in range(m):
-        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else max((i + 0.5) * n / m - 0.5, 0)
+        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else max((i + 0.5) * step - 0.5, 0)
         low = min(int(at), n - 1)
         weights[i, low] += 1 - (at - low)
         weights[i, min(low + 1, n - 1)] += at - low
@@ -245,10 +250,10 @@ def cubic(distance: float, a: float = -0.75) -> float:
     return ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((d - 5) * d + 8) * d * a - 4 * a if d < 2 else 0
 
 
-def cubic_weights(n: int, m: int, corners: bool) -> np.ndarray:
-    weights = np.zeros((m, n))
+def cubic_weights(n: int, m: int, corners: bool, scale: float = 0) -> np.ndarray:
+    weights, step = np.zeros((m, n)), 1 / scale if scale > 0 else n / m
     for i in range(m):
-        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else (i + 0.5) * n / m - 0.5
+        at = i * (n - 1) / (m - 1) if corners and m > 1 else 0.0 if corners else (i + 0.5) * step - 0.5
         for j in range(math.floor(at) - 1, math.floor(at) + 3):
             weights[i, min(max(j, 0), n - 1)] += cubic(at - j)
     return weights
@@ -260,9 +265,10 @@ def interpolated(r: Random, form) -> Case:
     weights = cubic_weights if 'cubic' in form.name else linear_weights
     x = image(r, r.pick([t for t in form.types['self'] if t != 'u8']), spatial, most=6)
     size, value = [r.size(1, 9) for _ in range(spatial)], x.data.astype(np.float64)
-    for axis, m in enumerate(size, 2):
-        value = np.moveaxis(np.tensordot(weights(value.shape[axis], m, corners), value, (1, axis)), 0, axis)
-    return Case([x, size, corners, *[0.0] * spatial, out_of(x, value)], {3 + spatial: Want(value, 4.0, loose=4)})
+    scales = resize_scales(r, zip(x.shape[2:], size))
+    for axis, (m, scale) in enumerate(zip(size, scales), 2):
+        value = np.moveaxis(np.tensordot(weights(value.shape[axis], m, corners, scale), value, (1, axis)), 0, axis)
+    return Case([x, size, corners, *scales, out_of(x, value)], {3 + spatial: Want(value, 4.0, loose=4)})
 
 
 def wide_weights(n: int, m: int, corners: bool, scale: float, is_cubic: bool) -> np.ndarray:

@@ -54,6 +54,8 @@ class Session {
     }
     if (code != 0) return LastMessage() == "no message" ? "refused without a word" : "";
     if (size > 0 && aclrtMalloc(&workspace_, size, ACL_MEM_MALLOC_HUGE_FIRST) != 0) return LastMessage();
+    // It holds anything: NaN where a kernel reads what it has not written.
+    if (size > 0 && aclrtMemset(workspace_, size, 0xFF, size) != 0) return LastMessage();
     std::string failure = how == How::kCaptured ? Capture(size, executor) : Submit(how, size, executor);
     if (!failure.empty()) return failure;
     if (aclrtSynchronizeStream(stream_) != 0) return "synchronise: " + LastMessage();

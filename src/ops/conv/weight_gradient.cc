@@ -31,6 +31,8 @@ struct GradientUnits {
     constexpr int64_t kUnits = 16, kLeast = 4;  // pieces of a slice
     slices = std::clamp<int64_t>(cut.pieces() / kLeast, 1, std::max<int64_t>(1, kUnits / blocks));
     pieces_each = (cut.pieces() + slices - 1) / slices;
+    slices =
+        (cut.pieces() + pieces_each - 1) / pieces_each;  // none without a piece: nobody would clear its sums
   }
   int64_t panels() const { return (in_each + kGradientPanel - 1) / kGradientPanel; }
   int64_t tiles() const { return (out_each + kGradientRows - 1) / kGradientRows; }

@@ -148,6 +148,9 @@ TEST_P(WeightGradient, EveryWay) {
   Check({1, 1, 20, 3, {1, 1, 1300}, {1, 1, 5}, {1, 1, 1}, {1, 1, 3}, {0, 0, 6}, {0, 0, 6}});
   Check({3, 2, 40, 10, {2, 13, 17}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}});
   Check({2, 1, 33, 8, {1, 9, 9}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}});
+  // Of fifty pieces twelve slices of five would leave two without any.
+  Check({1, 1, 1, 2, {1, 51, 272}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}});
+  Check({1, 1, 16, 2, {1, 51, 272}, {1, 2, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}});
 }
 
 // What a gradient that is not finite sees of the padding is not zero times infinity.

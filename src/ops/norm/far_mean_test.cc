@@ -66,6 +66,35 @@ TEST(FarMean, OfLayers) {
   }
 }
 
+// Of many images, so that the weights of their groups are laid out beforehand; more than a block of each.
+TEST(FarMean, OfGroups) {
+  const int64_t images = 9, channels = 4, groups = 2, positions = 1000, each = channels / groups * positions;
+  Sample x(DType::kF32, {images, channels, positions}), out(x.Copied()), weight(DType::kF32, {channels}),
+      bias(weight.Copied());
+  FillAround(x, 100'000);
+  for (int64_t c = 0; c < channels; ++c) {
+    Floats(weight)[c] = static_cast<float>(c + 1), Floats(bias)[c] = static_cast<float>(c) / 2;
+  }
+  PlanRef plan = testing::NewPlan();
+  PlanGroupNorm(*plan, 0, DType::kF32,
+                {x.BoundTo(*plan, Access::kRead, "x"),
+                 out.BoundTo(*plan, Access::kWrite, "y"),
+                 weight.BoundTo(*plan, Access::kRead, "w"),
+                 bias.BoundTo(*plan, Access::kRead, "b"),
+                 {},
+                 {}},
+                groups, false);
+  testing::RunPlan(*plan);
+  for (int64_t i = 0; i < x.tensor.count(); ++i) {
+    const FarMoments of = FarMomentsOf(Floats(x) + i / each * each, each);
+    const int64_t c = i / positions % channels;
+    const double want = (static_cast<double>(Floats(x)[i]) - of.mean) / std::sqrt(of.variance) *
+                            static_cast<double>(Floats(weight)[c]) +
+                        static_cast<double>(Floats(bias)[c]);
+    ASSERT_NEAR(Floats(out)[i], want, 1e-5) << "element " << i;
+  }
+}
+
 // A tensor [2, channels, positions] or [2, positions, channels] and what normalises it.
 struct Channels {
   Channels(int at, int64_t count, int64_t positions)

@@ -281,6 +281,8 @@ struct NormBody {
         const T scale = found.factor * (weighted ? One(kWeight, at) : T{1});
         const T shift = (biased ? One(kBias, at) : T{0}) - found.shift * scale;
         loops->scale(reinterpret_cast<T*>(at[kOut]), x, scale, shift, inner.count());
+      } else if (all_direct) {  // where the weights may be those of the tables
+        ApplyFar(at, x, found);
       } else {
         Apply(at, x, found);
       }
@@ -305,6 +307,18 @@ struct NormBody {
             .factor = static_cast<T>(found.factor),
             .rest = 0,
             .moments = {found.mean, found.variance}};
+  }
+
+  // The mean in two steps, where all lies as it is computed.
+  void ApplyFar(char** at, const T* x, const Statistics& found) const {
+    alignas(64) T y[kBlock];
+    for (int64_t i = 0; i < inner.count(); i += kBlock) {
+      const int64_t m = std::min(kBlock, inner.count() - i);
+      const T *w = WeightAt(at), *b = BiasAt(at);
+      loops->apply(y, x + i, nullptr, nullptr, found.shift, T{1}, m);
+      loops->apply(reinterpret_cast<T*>(at[kOut]) + i, y, w == nullptr ? w : w + i, b == nullptr ? b : b + i,
+                   found.rest, found.factor, m);
+    }
   }
 
   void Apply(char** at, const T* x, const Statistics& found) const {

@@ -52,7 +52,7 @@ void Smooth(Plan& plan, const Operand& self, std::span<const int64_t> size, bool
 namespace {
 
 // A filter that grows with the step from centre to centre stands on these even where corners are aligned,
-// which only decide the step, and a size that stays is not resized, whatever its scale: as in torch.
+// which only decide the step, and a size that stays is not resized, either.
 void Widen(AxisResize& axis, bool align) {
   axis.coordinates = Coordinates::kHalfPixel;
   if (axis.in == axis.out) axis.scale = 1;
@@ -83,6 +83,7 @@ std::vector<AxisMap> NearestMaps(const Shape& from, const Shape& to, std::span<c
   return maps;
 }
 
+// Between two neighbours a size that stays is not resized, whatever its scale: as in torch.
 std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
                                  std::span<const double> scales, const Filter& filter) {
   std::vector<AxisTaps> taps;
@@ -92,6 +93,7 @@ std::vector<AxisTaps> SmoothTaps(const Shape& in, const Shape& out, bool align,
     if (d >= 2 && !align && scales[static_cast<size_t>(d - 2)] > 0)
       axis.scale = scales[static_cast<size_t>(d - 2)];
     axis.coordinates = align ? Coordinates::kAlignCorners : Coordinates::kHalfPixel;
+    if (!filter.cubic && axis.in == axis.out) axis.scale = 1;
     if (d < 2) axis.coordinates = Coordinates::kAsymmetric;
     if (d >= 2 && filter.antialias) Widen(axis, align);
     taps.push_back(TapsOf(axis, filter));

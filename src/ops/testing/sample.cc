@@ -60,7 +60,7 @@ void RunPlan(const Plan& plan) {
   for (int i = 0; i < plan.binding_count(); ++i) {
     at.push_back(static_cast<char*>(plan.binding(i).address));
   }
-  std::vector<char> workspace(plan.workspace_bytes() + 64);
+  std::vector<char> workspace(plan.workspace_bytes() + 64, '\xff');  // NaN where nothing was written
   char* aligned = workspace.data() + (64 - reinterpret_cast<uintptr_t>(workspace.data()) % 64);
   plan.Run({at.data(), aligned});
 }
