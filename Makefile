@@ -75,7 +75,7 @@ fuzz-functions: deps-sanitize  ## calls of aclnn that are almost right, 90 of ea
 	@cmake --preset asan-ubsan $(CMAKE_QUIET)
 	@cmake --build build-asan -j $(JOBS) --target mutations
 
-test-clients: toolkit deps-clients  ## onnxruntime-cann from PyPI, on the toolkit (MODES= some of its modes)
+test-clients: toolkit deps-clients  ## onnxruntime-cann and torch_npu from PyPI, on the toolkit (MODES= some of its modes)
 	@scripts/test-clients $(PREFIX) $(MODES)
 
 chaos: deps-test  ## ten minutes (SECONDS_EACH=) of random programs from which memory, files and threads are taken away
