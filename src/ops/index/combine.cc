@@ -96,6 +96,20 @@ void Combiner::Blocks(char* to, const char* from, int64_t n) const {
   }
 }
 
+void Combiner::Together(char* to, const char* from, std::span<const int64_t> behind, int64_t n) const {
+  alignas(64) float sums[kBlock], next[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t m = std::min(kBlock, n - i);
+    const auto* x = static_cast<const float*>(to_.Load(sums, to + i * to_step_, m));
+    for (const int64_t at : behind) {
+      const void* y = from_.Load(next, from + at + i * from_step_, m);
+      CombineAll(how_, sums, x, static_cast<const float*>(y), static_cast<float>(factor_), m);
+      x = sums;
+    }
+    to_.Store(to + i * to_step_, x, m, false);
+  }
+}
+
 void Combiner::Complex(char* to, const char* from, int64_t n) const {
   for (int64_t i = 0; i < n; ++i) {
     float a[2], b[2];
@@ -165,6 +179,11 @@ void BlockCombiner::operator()(char* to, const char* from) const {
   if (nest_.has_one_level()) return row_(to, from, nest_.count());
   char* base[2] = {to, const_cast<char*>(from)};
   nest_.Walk(base, 0, nest_.count(), [this](char** at, int64_t n) { row_(at[0], at[1], n); });
+}
+
+void BlockCombiner::Together(char* to, const char* from, std::span<const int64_t> behind) const {
+  char* base[2] = {to, const_cast<char*>(from)};
+  nest_.Walk(base, 0, nest_.count(), [&](char** at, int64_t n) { row_.Together(at[0], at[1], behind, n); });
 }
 
 }  // namespace belay::ops

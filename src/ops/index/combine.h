@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <span>
 #include <string_view>
 #include <type_traits>
 
@@ -50,6 +51,12 @@ T Combined(Combination how, T a, T b, T factor) {
   return b;
 }
 
+// What is rounded with each that comes to a place, and once where those of a place are combined together.
+inline bool RoundsEach(Combination how, DType type) {
+  return (how == Combination::kAdd || how == Combination::kMultiply) &&
+         (type == DType::kF16 || type == DType::kBF16);
+}
+
 // Rows of one type.
 class Combiner {
  public:
@@ -57,6 +64,8 @@ class Combiner {
   // Steps in bytes. `factor` scales what comes in, where it is added.
   Combiner(DType type, Combination how, int64_t to_step, int64_t from_step, double factor = 1);
   void operator()(char* to, const char* from, int64_t n) const;
+  // The same with each of the rows so many bytes behind `from`, rounded once. Of numbers computed as floats.
+  void Together(char* to, const char* from, std::span<const int64_t> behind, int64_t n) const;
 
  private:
   using Row = void (*)(char* to, const char* from, int64_t n, int64_t to_step, int64_t from_step,
@@ -82,6 +91,7 @@ class BlockCombiner {
   int64_t count() const { return nest_.count(); }
   // From the first elements of the blocks.
   void operator()(char* to, const char* from) const;
+  void Together(char* to, const char* from, std::span<const int64_t> behind) const;
 
  private:
   LoopNest nest_;

@@ -195,6 +195,45 @@ TEST(Index, ScattersElementsInOrder) {
   }
 }
 
+// One after the other they would stay at 256 and at 2048.
+TEST(Index, HalvesOfOnePlaceAreRoundedOnce) {
+  for (DType type : {DType::kBF16, DType::kF16}) {
+    const int64_t rows = type == DType::kBF16 ? 600 : 3000, width = 9;
+    Sample source(type, {rows, width}), place(DType::kI64, {rows}), places(DType::kI64, {rows, width}),
+        named(DType::kI64, {rows, 1});
+    ForEach(source.tensor.shape, [&](const Shape& i) {
+      Set(source.tensor, i, 1);
+      for (Sample* index : {&places, &named}) {
+        if (i[1] < index->tensor.shape[1]) Set(index->tensor, i, i[0] % 100 == 0 ? 1 : 2);
+      }
+      Set(place.tensor, {i[0]}, i[0] % 100 == 0 ? 1 : 2);
+    });
+    for (Layout layout : {Layout::kPacked, Layout::kTransposed}) {
+      for (int way = 0; way < 3; ++way) {
+        Sample in(type, {4, width}, layout), out(type, {4, width}, layout);
+        PlanRef plan = testing::NewPlan();
+        Operand self = in.BoundTo(*plan, Access::kRead, "self"),
+                index = (way == 0   ? place
+                         : way == 1 ? places
+                                    : named)
+                            .BoundTo(*plan, Access::kRead, "index"),
+                from = source.BoundTo(*plan, Access::kRead, "source"),
+                to = out.BoundTo(*plan, Access::kWrite, "out");
+        if (way == 0) PlanScatterRows(*plan, self, 0, index, from, Combination::kAdd, 1, to);
+        if (way == 1) PlanScatterElements(*plan, self, 0, index, from, Combination::kAdd, to);
+        if (way == 2) PlanScatterNd(*plan, self, index, from, Combination::kAdd, to);
+        testing::RunPlan(*plan);
+        ForEach(out.tensor.shape, [&](const Shape& i) {
+          const int64_t first = rows / 100, wanted[] = {0, first, rows - first, 0};
+          Sample want(type, {1});
+          Set(want.tensor, {0}, static_cast<reference::Real>(wanted[i[0]]));
+          ASSERT_EQ(Get(out.tensor, i), Get(want.tensor, {0})) << NameOf(type) << " " << way << i.ToString();
+        });
+      }
+    }
+  }
+}
+
 TEST(Index, ScattersBlocks) {
   std::mt19937 rng(4);
   Sample in(DType::kF32, {4, 6, 3}), updates(DType::kF32, {5, 3}, Layout::kStepped),

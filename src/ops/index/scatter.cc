@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -128,8 +130,42 @@ struct ScatterElementsBody {
   }
 };
 
+// Blocks from one tensor that come to places of another, each rounded once.
+struct OncePerPlace {
+  Scratch<int64_t> room;
+  OncePerPlace() = default;
+  OncePerPlace(Plan& plan, Combination how, DType type, int64_t blocks) {
+    if (blocks > 1 && RoundsEach(how, type)) room = Scratch<int64_t>(plan, 2 * blocks);
+  }
+  bool needed() const { return room.count() > 0; }
+
+  // The blocks by their places, and those of one place in their order.
+  template <class PlaceOf>
+  std::span<int64_t> Sorted(const Frame& frame, const PlaceOf& place_of) const {
+    const std::span<int64_t> order(room.At(frame), static_cast<size_t>(room.count() / 2));
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](int64_t a, int64_t b) { return std::pair(place_of(a), a) < std::pair(place_of(b), b); });
+    return order;
+  }
+
+  // `from_of`: where a block lies, in bytes behind `in`; a place is one behind `out`.
+  template <class PlaceOf, class FromOf>
+  void Run(const Frame& frame, std::span<const int64_t> order, const BlockCombiner& combine, char* out,
+           const char* in, const PlaceOf& place_of, const FromOf& from_of) const {
+    int64_t* behind = room.At(frame) + order.size();
+    for (size_t i = 0; i < order.size();) {
+      const int64_t place = place_of(order[i]);
+      size_t n = 0;
+      for (; i < order.size() && place_of(order[i]) == place; ++i) behind[n++] = from_of(order[i]);
+      combine.Together(out + place, in, {behind, n});
+    }
+  }
+};
+
 struct ScatterNdBody {
   Start start;
+  OncePerPlace once;
   NamedBlocks named;
   std::vector<int64_t> row_in;
   BlockCombiner combine;
@@ -141,6 +177,11 @@ struct ScatterNdBody {
     start.Run(frame);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
+    if (once.needed()) {
+      const auto place = [&](int64_t row) { return places[static_cast<size_t>(row)]; };
+      return once.Run(frame, once.Sorted(frame, place), combine, out, in, place,
+                      [this](int64_t row) { return row_in[static_cast<size_t>(row)]; });
+    }
     constexpr size_t kAhead = 8;  // indices name places that the processor does not foresee
     for (size_t row = 0; row < row_in.size(); ++row) {
       if (row + kAhead < row_in.size()) __builtin_prefetch(out + places[row + kAhead], 1);
@@ -151,6 +192,7 @@ struct ScatterNdBody {
 
 struct ScatterRowsBody {
   Start start;
+  OncePerPlace once;
   Indices index;
   std::vector<int64_t> outer_out, outer_in;
   BlockCombiner combine;
@@ -163,7 +205,14 @@ struct ScatterRowsBody {
     start.Run(frame);
     char* out = frame.at[bindings[0]] + offsets[0];
     const char* in = frame.at[bindings[1]] + offsets[1];
+    const auto place = [&](int64_t row) { return places[static_cast<size_t>(row)] * out_step; };
+    const auto row_in = [this](int64_t row) { return row * in_step; };
+    const std::span<int64_t> order = once.needed() ? once.Sorted(frame, place) : std::span<int64_t>();
     for (size_t o = 0; o < outer_out.size(); ++o) {
+      if (once.needed()) {
+        once.Run(frame, order, combine, out + outer_out[o], in + outer_in[o], place, row_in);
+        continue;
+      }
       for (size_t i = 0; i < places.size(); ++i) {
         combine(out + outer_out[o] + places[i] * out_step,
                 in + outer_in[o] + static_cast<int64_t>(i) * in_step);
@@ -264,12 +313,42 @@ ElementSides::ElementSides(const Operand& index, const Operand& source, int64_t 
   places = PackedPlaces(shape);
 }
 
+// scatter(part, values, index, out): what scatters values into what is there, both packed and of a wide type
+// that is rounded at the end.
+template <class Scatter>
+void PlanWidened(Plan& plan, DType wide, const Operand& self, const Operand& index, const Operand& source,
+                 const Operand& out, const Scatter& scatter) {
+  PlanThrough(
+      plan, tensor::PackedOf(wide, self.shape()), {&self, &index, &source}, out,
+      [&](Plan& part, const auto& in, const Operand& sums) { kernels::Copy(part, wide, in[0], sums); },
+      [&](Plan& part, const auto& in, const Operand& sums, const Operand& to) {
+        PlanThrough(
+            part, tensor::PackedOf(wide, source.shape()), {&in[1], &in[2], &sums}, to,
+            [&](Plan& copy, const auto& from, const Operand& values) {
+              kernels::Copy(copy, wide, from[1], values);
+            },
+            [&](Plan& rest, const auto& from, const Operand& values, const Operand& end) {
+              Sequence parts(rest);
+              parts.Add([&](Plan& sum) { scatter(sum, values, from[0], from[2]); });
+              parts.Add([&](Plan& last) { kernels::Copy(last, wide, from[2], end); });
+              parts.Finish();
+            });
+      });
+}
+
 }  // namespace
 
 void PlanScatterElements(Plan& plan, const Operand& self, int64_t dim, const Operand& index,
                          const Operand& source, Combination how, const Operand& out) {
   CheckScatter(self, index, source, how, out);
   const ElementSides sides(index, source, dim, out);
+  const bool single = index.shape().rank() == 0 || index.shape()[rules::WrapDim(out, dim)] == 1;
+  if (!single && RoundsEach(how, out.dtype())) {
+    return PlanWidened(plan, DType::kF32, self, index, source, out,
+                       [&](Plan& part, const Operand& values, const Operand& where, const Operand& to) {
+                         PlanScatterElements(part, to, dim, where, values, how, to);
+                       });
+  }
   ScatterElementsBody body;
   body.start = Start(out, self);
   auto bytes = static_cast<int64_t>(BytesOf(out.dtype()));
@@ -377,6 +456,7 @@ void PlanScatterNd(Plan& plan, const Operand& self, const Operand& index, const 
   body.start = Start(out, self);
   body.named = NamedBlocks(plan, index, to, 0);
   body.row_in = OffsetsOf(from, 0, rows);
+  body.once = OncePerPlace(plan, how, to.dtype, static_cast<int64_t>(body.row_in.size()));
   body.combine =
       BlockCombiner(DimsOf(to, behind, to.shape.rank()), DimsOf(from, rows, from.shape.rank()), how);
   body.offsets[0] = OffsetOf(to);
@@ -418,6 +498,7 @@ void PlanScatterRows(Plan& plan, const Operand& self, int64_t dim, const Operand
   ScatterRowsBody body;
   body.start = Start(out, self);
   body.index = Indices(plan, *index.tensor);
+  body.once = OncePerPlace(plan, how, to.dtype, index.tensor->count());
   body.outer_out = OffsetsOf(to, 0, axis);
   body.outer_in = OffsetsOf(from, 0, axis);
   int rank = to.shape.rank();
@@ -491,22 +572,10 @@ void ScatterReduce(Plan& plan, DType, const Operand& self, int64_t dim, const Op
   CheckScatter(self, index, src, how, out);
   ElementSides(index, src, dim, out);  // so that what does not fit is told of
   const DType wide = IsFloat(out.dtype()) ? DType::kF64 : DType::kI64;
-  PlanThrough(
-      plan, tensor::PackedOf(wide, self.shape()), {&self, &index, &src}, out,
-      [&](Plan& part, const auto& in, const Operand& sums) { Copy(part, wide, in[0], sums); },
-      [&](Plan& part, const auto& in, const Operand& sums, const Operand& to) {
-        PlanThrough(
-            part, tensor::PackedOf(wide, src.shape()), {&in[1], &in[2], &sums}, to,
-            [&](Plan& copy, const auto& from, const Operand& values) { Copy(copy, wide, from[1], values); },
-            [&](Plan& rest, const auto& from, const Operand& values, const Operand& end) {
-              Sequence parts(rest);
-              parts.Add([&](Plan& scatter) {
-                PlanScatterGroups(scatter, values, dim, from[0], how, includeSelf, mean, from[2]);
+  PlanWidened(plan, wide, self, index, src, out,
+              [&](Plan& part, const Operand& values, const Operand& where, const Operand& to) {
+                PlanScatterGroups(part, values, dim, where, how, includeSelf, mean, to);
               });
-              parts.Add([&](Plan& last) { Copy(last, wide, from[2], end); });
-              parts.Finish();
-            });
-      });
 }
 
 void ScatterAdd(Plan& plan, DType, const Operand& self, int64_t dim, const Operand& index, const Operand& src,

@@ -201,7 +201,7 @@ def attention(draw):
         m = m.detach() if m is not None else m
         return F.scaled_dot_product_attention(q, k, v, m, is_causal=causal, scale=scale, enable_gqa=shared > 1)
 
-    return draw.case(f"sdpa causal {causal} {form} gqa {shared} {scale}", inputs, run, gradients=True, bound=64, size=0.3)
+    return draw.case(f"sdpa causal {causal} {form} gqa {shared} {scale}", inputs, run, gradients=True, bound=64, size=3)
 
 
 @call("recurrent")

@@ -190,7 +190,7 @@ def sums(draw):
              "var_mean": lambda x, d, k: torch.var_mean(x, d, correction=0, keepdim=k)}
     name = draw.choice(sorted(forms))
     gradients = draw.chance(0.3) and name != "std"
-    return reduction(draw, EVERY if name == "sum" else FLOATS, forms[name], name, size=2, bound=64, gradients=gradients)
+    return reduction(draw, EVERY if name == "sum" else FLOATS, forms[name], name, size=20, bound=64, gradients=gradients)
 
 
 @call("extremes")
@@ -383,7 +383,7 @@ def index_add(draw):
 def index_put(draw):
     x = draw.tensor([n or 1 for n in draw.shape(1, 5)], draw.choice(ADDED))
     among = sorted(draw.sample(range(x.dim()), draw.randint(1, min(3, x.dim()))))
-    lead = draw.shape(1, 2, 300)
+    lead = [n or 1 for n in draw.shape(1, 2, 300)]  # an empty index is to the client what stands for none
     adds = draw.chance(0.7)
     index = [draw.whole(-x.shape[d], x.shape[d], beside(draw, lead) if adds else [1]) for d in among]
 
