@@ -48,6 +48,14 @@ void CheckDescribed(const Operand& tiled, const Operand& plain) {
       tiled.name, t.shape.ToString(), t.strides.ToString(), t.offset, shape.ToString());
 }
 
+// A product of few rows, of which bringing the weights into lines would be the larger part: as one group.
+bool ReadsFewRowsOfTiles(const Operand& self, const Operand& mat2) {
+  constexpr int64_t kFewRows = 256;
+  const bool matrices = self.shape().rank() == 2 && mat2.shape().rank() == 2;
+  return matrices && self.shape()[0] <= kFewRows && !self.tensor->empty() && !mat2.tensor->empty() &&
+         LiesInTiles(*mat2.tensor) && PanelsMultiply(self.dtype(), mat2);
+}
+
 }  // namespace
 
 namespace kernels {
@@ -93,6 +101,18 @@ void NpuFormatCast(Plan& plan, DType, const Operand& src, const Operand& dst) {
 
 void MatmulWeightNz(Plan& plan, DType compute, const Operand& self, const Operand& mat2, int64_t math_type,
                     const Operand& out) {
+  constexpr int64_t kMathTypes = 4;  // others are refused below
+  if (math_type >= 0 && math_type < kMathTypes && ReadsFewRowsOfTiles(self, mat2)) {
+    return GroupedMatmulWeightNz(plan, compute,
+                                 {.x = {self},
+                                  .weight = {mat2},
+                                  .split_item = 0,
+                                  .group_type = -1,
+                                  .group_list_type = 0,
+                                  .act_type = 0,
+                                  .quant_group_size = 0,
+                                  .results = {out}});
+  }
   Untiled untiled(plan);
   const Operand plain = untiled.Plain(mat2);
   Matmul(untiled.inner(), compute, self, plain, math_type, out);
