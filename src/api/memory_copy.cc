@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "api/codes.h"
+#include "api/device_range.h"
 #include "api/handlers.h"
 #include "api/wait.h"
 #include "base/codes.h"
@@ -315,11 +316,7 @@ void aclrtCmoAsync(void* src, size_t size, aclrtCmoType cmoType, rt::Stream& str
          "cmoType is {}; only ACL_RT_CMO_TYPE_PREFETCH is supported", static_cast<int>(cmoType));
   }
   if (size == 0) Fail(kBadArgument, "memory-size-zero", "size is 0");
-  rt::MemoryRange range = rt::CheckRange(src, size, "src");
-  if (range.kind != rt::MemoryKind::kDevice || range.device != stream.context().device().id()) {
-    Fail(kBadArgument, "memory-not-of-device", "src is {}; memory of device {} is wanted",
-         rt::DescribeAddress(src), stream.context().device().id());
-  }
+  CheckOnDeviceOf(stream, src, size, "src");
   stream.Submit(rt::MakeTask(rt::PrefetchTask{src, size}, 20));
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "api/codes.h"
+#include "api/device_range.h"
 #include "api/handlers.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -74,14 +75,6 @@ DType TypeOf(aclDataType type) {
        tensor::NameOf(known), static_cast<int>(type));
 }
 
-void CheckOnDevice(const void* p, size_t bytes, const char* what, const rt::Stream& stream) {
-  const rt::MemoryRange range = rt::CheckRange(p, bytes, what);
-  const int device = stream.context().device().id();
-  if (range.kind == rt::MemoryKind::kDevice && range.device == device) return;
-  Fail(kBadArgument, "memory-not-of-device", "{} is {}; memory of device {} is wanted", what,
-       rt::DescribeAddress(p), device);
-}
-
 }  // namespace
 
 void aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKind kind, aclDataType type,
@@ -94,8 +87,8 @@ void aclrtReduceAsync(void* dst, const void* src, uint64_t count, aclrtReduceKin
     Fail(kBadArgument, "reduce-count", "count is {} bytes, which is no multiple of an element's {} ({})",
          count, tensor::BytesOf(of), tensor::NameOf(of));
   }
-  CheckOnDevice(dst, count, "dst", stream);
-  CheckOnDevice(src, count, "src", stream);
+  CheckOnDeviceOf(stream, dst, count, "dst");
+  CheckOnDeviceOf(stream, src, count, "src");
   const auto* to = static_cast<const std::byte*>(dst);
   const auto* from = static_cast<const std::byte*>(src);
   if (to != from && to < from + count && from < to + count) {

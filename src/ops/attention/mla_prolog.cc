@@ -304,13 +304,13 @@ void AddHeads(Steps& steps, const MlaArgs& a, const MlaSizes& s, const Operand& 
   });
 }
 
-// As Rows is one number of the whole cache, or one for each column.
-Rows FactorsOf(Steps& steps, const MlaArgs& a, MlaCacheMode mode, const Operand& scale) {
-  if (a.caches != mode) return {};
-  if (mode == kScaleOfColumns || a.third) return Rows(scale);
-  Tensor first = *scale.tensor;
+// What the latent cache is multiplied by for bytes: one number, or one for each column.
+Rows LatentFactors(Steps& steps, const MlaArgs& a) {
+  if (a.caches == kPlainCaches) return {};
+  if (a.caches == kScaleOfColumns || a.third) return Rows(a.scale_ckv);
+  Tensor first = *a.scale_ckv.tensor;
   first.shape = {1, 1};
-  return Rows(steps.View(scale, first));
+  return Rows(steps.View(a.scale_ckv, first));
 }
 
 void AddLatent(Steps& steps, const MlaArgs& a, const MlaSizes& s, MlaCaches mode, const Operand& x,
@@ -324,8 +324,8 @@ void AddLatent(Steps& steps, const MlaArgs& a, const MlaSizes& s, MlaCaches mode
     MlaCacheBody body;
     body.latent = Rows(latent), body.gamma = Rows(a.gamma_latent), body.cos = Rows(a.cos),
     body.sin = Rows(a.sin);
-    body.latent_by = FactorsOf(steps, a, a.caches == kOneScale ? kOneScale : kScaleOfColumns, a.scale_ckv);
-    body.key_by = FactorsOf(steps, a, kScaleOfColumns, a.scale_ckr);
+    body.latent_by = LatentFactors(steps, a);
+    body.key_by = a.caches == kScaleOfColumns ? Rows(a.scale_ckr) : Rows();
     body.latents = LatentCache(a.kv_cache, of_row, mode.tiles);
     body.keys = LatentCache(a.kr_cache, of_row, mode.tiles);
     body.epsilon = a.epsilon_latent, body.by = static_cast<float>(a.latent_by);

@@ -53,8 +53,7 @@ T Combined(Combination how, T a, T b, T factor) {
 
 // What is rounded with each that comes to a place, and once where those of a place are combined together.
 inline bool RoundsEach(Combination how, DType type) {
-  return (how == Combination::kAdd || how == Combination::kMultiply) &&
-         (type == DType::kF16 || type == DType::kBF16);
+  return (how == Combination::kAdd || how == Combination::kMultiply) && IsHalf(type);
 }
 
 // Rows of one type.

@@ -312,9 +312,9 @@ struct NormBody {
   // The mean in two steps, where all lies as it is computed.
   void ApplyFar(char** at, const T* x, const Statistics& found) const {
     alignas(64) T y[kBlock];
+    const T *w = WeightAt(at), *b = BiasAt(at);
     for (int64_t i = 0; i < inner.count(); i += kBlock) {
       const int64_t m = std::min(kBlock, inner.count() - i);
-      const T *w = WeightAt(at), *b = BiasAt(at);
       loops->apply(y, x + i, nullptr, nullptr, found.shift, T{1}, m);
       loops->apply(reinterpret_cast<T*>(at[kOut]) + i, y, w == nullptr ? w : w + i, b == nullptr ? b : b + i,
                    found.rest, found.factor, m);
